@@ -243,7 +243,7 @@ class SlurmMultifactor(Order):
         """Return the usage so far of each user and, in the last position, of all, as it counts now."""
         system = self._counted
         for row in system.ended[self._charged :]:
-            end = system.finishes[row]
+            end = system.ledger.end_of(row)
             self._used *= self._decayed(end - self._charged_at)
             self._charge(self._used, row, end)
             self._charged_at = end
@@ -259,12 +259,12 @@ class SlurmMultifactor(Order):
 
     def _charge(self, used: Shares, row: int, now: int) -> None:
         """Add the usage of a job that has run until now."""
-        seconds: float = now - self._system.starts[row]
+        seconds: float = now - self._system.ledger.start_of(row)
         if self.half_life:
             seconds = (1.0 - exp2(-seconds / self.half_life)) * self.unit
         billing = self._billing
         if self._billing_in:
-            billing = self._billing_in.get(self._system.started_in[row], billing)
+            billing = self._billing_in.get(self._system.ledger.partition_of(row), billing)
         usage = billing[row] * seconds
         used[self._user_of[row]] += usage
         used[-1] += usage
@@ -279,7 +279,7 @@ class SlurmMultifactor(Order):
         rows, system = self._counted.running.rows, self._system
         if self.usage == "cluster" or not system.partition:
             return rows
-        return [row for row in rows if system.started_in.get(row) == system.partition]
+        return [row for row in rows if system.ledger.partition_of(row) == system.partition]
 
     def _look_at(self, jobs: JobColumns) -> None:
         """Record jobs that wait in the queue of another order."""

@@ -349,7 +349,7 @@ def test_all_modules_are_in_the_reference(generate: ModuleType, tmp_path: Path) 
         ("hpcsimkit.kernel", "simulation"),
         ("hpcsimkit.policies", "orders"),
         ("hpcsimkit.workloads.readers", "swf"),
-        ("hpcsimkit.reproductions.dras", "own"),
+        ("hpcsimkit.agents.dras", "settings"),
     ):
         assert f".. automodule:: {package}.{module}\n   :members: " in pages[package]
 

@@ -135,7 +135,7 @@ class Game:
             Placed(
                 job.kind,
                 int(system.given(job.index).style == BREADTH),
-                system.finishes[job.index] - system.starts[job.index] - job.run_time,
+                system.ledger.end_of(job.index) - system.ledger.start_of(job.index) - job.run_time,
             )
             for job in jobs
         ]

@@ -50,10 +50,10 @@ def local_rewards(system: System) -> Floats:
     [0.0, 0.0, -0.25, 0.0, 0.0, 0.0, 0.0, 0.0]
     """
     started = [row for row in system.events if row >= 0]
-    starts, submitted = np.array(system.starts), system.column("submit_time")
+    starts, submitted = system.ledger.start_time, system.ledger.submit_time
     step_of = np.empty(len(starts), dtype=np.int64)
     step_of[started] = starts[started] + np.arange(len(started))  # a step per second and per earlier start
-    end = max(system.finishes, default=0)
+    end = int(system.ledger.end_time.max(initial=0))
     per_second = 1 + np.bincount(starts[started], minlength=end)[:end]
     now = np.repeat(np.arange(end), per_second)
     waits = now[:, None] - submitted
@@ -81,8 +81,8 @@ class Fared(NamedTuple):
 
 def fared(system: System) -> Fared:
     """Return the mean results of the jobs of a finished run. (CuSH, section 4.1.)"""
-    starts, finishes = np.array(system.starts), np.array(system.finishes)
-    submitted = system.column("submit_time")
+    starts, finishes = system.ledger.start_time, system.ledger.end_time
+    submitted = system.ledger.submit_time
     turnaround = finishes - submitted
     means = (each.mean() for each in (turnaround, turnaround / (finishes - starts), starts - submitted))
     return Fared(*map(float, means))

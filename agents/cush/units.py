@@ -124,4 +124,4 @@ class Units:
         system = self._systems[run]
         job = system.jobs[row]
         penalty = system.expected_penalty(job, system.given(row))
-        return system.starts[row] + max(1, round(job.requested_time + penalty))
+        return system.ledger.start_of(row) + max(1, round(job.requested_time + penalty))

@@ -68,7 +68,7 @@ class RunningUtilisation(Reward):
 
     def on_end(self, job: Job, system: System) -> None:
         """Store an end until all ends of its instant are known."""
-        if self._ends and system.finishes[self._ends[0][1]] != system.now:
+        if self._ends and system.ledger.end_of(self._ends[0][1]) != system.now:
             self._see_ends()
         self._ends.append((job.requested_time, job.index, self._share(system.given(job.index))))
 

@@ -184,7 +184,7 @@ class ExpectedRunTimes:
         for row in ended[self._seen :]:
             kind = self._kind[row]
             self._counts[kind] += 1
-            self._sums[kind] += system.finishes[row] - system.starts[row]
+            self._sums[kind] += system.ledger.end_of(row) - system.ledger.start_of(row)
         self._seen = len(ended)
         kinds = self._kind[rows]
         return self._sums[kinds] / self._counts[kinds]

@@ -374,14 +374,15 @@ class Improvement(OfMetric):
 
 def _outcome(system: System) -> Result:
     """Return the result of a finished run, as far as metrics need it."""
+    ledger = system.ledger
     return Result(
         workload=system.workload,
         policy="",
         size=system.cluster.size,
-        submit_time=system.column("submit_time"),
-        start_time=np.array(system.starts, dtype=np.int64),
-        end_time=np.array(system.finishes, dtype=np.int64),
-        mode=np.frombuffer(bytes(system.modes), dtype=np.uint8),
+        submit_time=ledger.submit_time,
+        start_time=ledger.start_time,
+        end_time=ledger.end_time,
+        mode=ledger.mode,
         killed=np.zeros(len(system.workload), dtype=np.bool_),
         placements=Placements.of(system.cluster, system.allocations, system.events),
     )

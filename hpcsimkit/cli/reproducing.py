@@ -50,14 +50,6 @@ def reproduce(
             help="Run only the heuristics, those of the paper and more, on the test jobs; train no agent.",
         ),
     ] = False,
-    behaviour: Annotated[
-        bool,
-        typer.Option(
-            "--behaviour",
-            help="Compare only the four agents, with best and with sampled actions, with a random agent and "
-            "constant slots (dras only).",
-        ),
-    ] = False,
     subsamples: Annotated[
         bool,
         typer.Option(
@@ -107,7 +99,7 @@ def reproduce(
     system = Path(system).resolve().name if system not in SYSTEMS else system
     if not logs and kind.needs_logs:
         raise UsageError(f"{system} needs {kind.logs_needed}")
-    flags = {"full": full, "behaviour": behaviour, "rivals": rivals, "subsamples": subsamples}
+    flags = {"full": full, "rivals": rivals, "subsamples": subsamples}
     chosen = [flag for flag, given in flags.items() if given]
     for flag in chosen:
         if flag not in kind.flags:

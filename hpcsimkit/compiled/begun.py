@@ -12,7 +12,7 @@ from hpcsimkit.compiled.needs import NOW
 from hpcsimkit.compiled.queue import fill_empty
 from hpcsimkit.compiled.state import FREE, RUNNING, START, STARTED, Integers, Jobs, Run
 from hpcsimkit.kernel.begun import Begun
-from hpcsimkit.kernel.system import Mode
+from hpcsimkit.kernel.ledger import Mode
 
 __all__ = ["take_over"]
 

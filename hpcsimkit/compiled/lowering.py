@@ -56,10 +56,10 @@ class PartLibrary(JITCodeLibrary):
     """
 
     def _optimize_final_module(self) -> None:
-        """Leave it to the entry."""
+        """Do nothing: the entry function optimizes this code together with its own."""
 
     def _finalize_final_module(self) -> None:
-        """Be ready for callers."""
+        """Mark as finalized without generating machine code; only the caller's module is compiled."""
         self._finalize_dynamic_globals()  # type: ignore[no-untyped-call]
         self._finalized = True
 
@@ -68,7 +68,7 @@ class EntryLibrary(JITCodeLibrary):
     """The code of a function that Python calls, with that of all its parts."""
 
     def _optimize_functions(self, ll_module: Any) -> None:
-        """Leave it to the optimization of the whole, which follows."""
+        """Skip the passes of single functions; `_optimize_final_module` runs them once."""
         ll_module.data_layout = self._codegen._data_layout
 
     def _optimize_final_module(self) -> None:
@@ -82,7 +82,7 @@ class EntryLibrary(JITCodeLibrary):
 class Lowering(NativeLowering):
     """Lower a function to LLVM, and make machine code of it unless it is a part of others.
 
-    Those that need not be inserted in their callers are not.
+    Functions without `forceinline` get the LLVM attribute `noinline`.
     """
 
     _name = "lowering"

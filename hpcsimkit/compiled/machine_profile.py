@@ -1,6 +1,6 @@
 """The available capacity of machines over time, for planning the reservations of many jobs.
 
-Mirrors :mod:`hpcsimkit.policies.backfill.machine_profile`. Most jobs use few of many machines; therefore the
+Mirrors :mod:`hpcsimkit.cluster.machine_profile`. Most jobs use few of many machines; therefore the
 profile of each machine is kept as its first step and a list of the changes after it.
 """
 

@@ -109,7 +109,7 @@ class ShownOnMachines(Shown):
         self._given: dict[int, Allocation] = {}
         self._seen = 0
         self._ended: list[int] = []
-        self._finishes = np.full(len(self.jobs), -1, dtype=np.int64)
+        self._ends = np.full(len(self.jobs), -1, dtype=np.int64)
         self.queue = QueueOnMachines(self.jobs, queue, run.estimate, numbers)
         self.running = RunningOnMachines(self, jobs, run, machines)
 
@@ -132,18 +132,18 @@ class ShownOnMachines(Shown):
         return self._ended
 
     @property
-    def finishes(self) -> Integers:
+    def ends(self) -> Integers:
         """End of each job [s], -1 if it has not ended."""
         self._follow()
-        return self._finishes
+        return self._ends
 
     def _follow(self) -> None:
-        """Note the ends since the last call: a look at all jobs for each of them would take too long."""
+        """Append the jobs that ended since the last call: O(ended), not O(jobs)."""
         count, run_time = self._machines.counters[EVENTS], self._columns.run_time
         for event in self._machines.events[self._seen : count].tolist():
             if event < 0:
                 self._ended.append(~event)
-                self._finishes[~event] = self.starts[~event] + run_time[~event]
+                self._ends[~event] = self._run.start_time[~event] + run_time[~event]
         self._seen = count
 
     @property
@@ -154,7 +154,7 @@ class ShownOnMachines(Shown):
     def given(self, row: int) -> Any:
         """Return the allocation of the job of a row, None if it has not started."""
         given = self._given.get(row)
-        if given is None and self.starts[row] >= 0:
+        if given is None and self._run.start_time[row] >= 0:
             machine, *amounts = self._machines.parts[self._machines.jobs[FIRST, row]].tolist()
             given = self._given[row] = Allocation([machine], np.array([amounts]))
         return given

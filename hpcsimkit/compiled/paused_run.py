@@ -66,12 +66,9 @@ class PausedRun(ABC):
         The pending decision.
     cut_short, served : list of int, dict of int to int
         Empty: there is no locality model.
-    rejected_jobs : None
-        An open seat rejects no jobs.
     """
 
     simulator = "compiled"
-    rejected_jobs = None
 
     def __init__(
         self,

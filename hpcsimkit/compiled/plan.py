@@ -171,7 +171,10 @@ def _put(plan: Plan, row: int, start: int) -> None:
 def welcome(
     plan: Plan, jobs: Jobs, run: Run, machines: Machines | None, listing: Listing, row: int, now: int
 ) -> None:
-    """Reserve the earliest feasible slot for a job that has arrived; mirrors ``Conservative._welcome``."""
+    """Reserve the earliest feasible slot for a job that has arrived.
+
+    Mirrors ``Conservative._reserve_on_arrival``.
+    """
     if machines is not None:
         plan.counters[CHOOSY] += _is_choosy(machines, row)
         if _wants_another_profile(plan):

@@ -27,7 +27,7 @@ STEPS = 0
 
 
 class Profile(NamedTuple):
-    """The number of free nodes as a step function of time, as in :mod:`hpcsimkit.policies.backfill.profile`.
+    """The number of free nodes as a step function of time, as in :mod:`hpcsimkit.cluster.profile`.
 
     Attributes
     ----------

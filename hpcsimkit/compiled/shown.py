@@ -6,7 +6,7 @@ seat of a compiled run.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from hpcsimkit.jobs.job import Job
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.policy import Estimator
 
-__all__ = ["Shown", "ShownQueue", "ShownRunning"]
+__all__ = ["Shown", "ShownLedger", "ShownQueue", "ShownRunning"]
 
 
 class Shown:
@@ -42,7 +42,6 @@ class Shown:
     allocations = None
     partition = ""
     events: tuple[int, ...] = ()
-    started_in: Mapping[int, str] = {}
 
     def __init__(
         self,
@@ -65,6 +64,7 @@ class Shown:
         self.holds: dict[int, int] = {}
         self.queue = ShownQueue(self.jobs, queue, run.estimate)
         self.running = ShownRunning(jobs, run)
+        self.ledger = ShownLedger(self)
         self._columns, self._run = jobs, run
 
     @property
@@ -90,21 +90,12 @@ class Shown:
         return int(self._run.counters[PASSES])
 
     @property
-    def starts(self) -> Integers:
-        """Start time of each job [s], -1 if it has not started."""
-        return self._run.start_time
-
-    @property
-    def finishes(self) -> Integers:
+    def ends(self) -> Integers:
         """End of each job [s], -1 if it has not ended."""
-        ends = np.where(self.starts < 0, -1, self.starts + self._columns.run_time)
+        start_time = self._run.start_time
+        ends = np.where(start_time < 0, -1, start_time + self._columns.run_time)
         ends[self.running.rows] = -1
         return ends
-
-    @property
-    def modes(self) -> NDArray[np.uint8]:
-        """Start mode of each job."""
-        return self._run.mode
 
     def estimate(self, job: Job) -> int:
         """Return the estimate of the job's total run time [s]."""
@@ -125,6 +116,54 @@ class Shown:
     def column(self, name: str) -> NDArray[np.int64]:
         """Return a column of the workload."""
         return self.workload.column(name)
+
+
+class ShownLedger:
+    """The starts and ends of the jobs; see :class:`~hpcsimkit.kernel.ledger.Ledger`."""
+
+    rejected = None  # at the seats that can be open
+
+    def __init__(self, shown: Shown) -> None:
+        self._shown = shown
+
+    def started(self, row: int) -> bool:
+        """Return whether the job is running, or has run to its end."""
+        return self.start_of(row) >= 0
+
+    def start_of(self, row: int) -> int:
+        """Return the start of the job [s], -1 if it has not started."""
+        return int(self.start_time[row])
+
+    def end_of(self, row: int) -> int:
+        """Return the end of the job [s], -1 if it has not ended."""
+        return int(self.end_time[row])
+
+    def partition_of(self, row: int) -> str:
+        """Return the name of no partition."""
+        return ""
+
+    def first_held(self) -> None:
+        """Return None: there are no gates."""
+
+    @property
+    def submit_time(self) -> Integers:
+        """Submission time of each job [s]."""
+        return self._shown.column("submit_time")
+
+    @property
+    def start_time(self) -> Integers:
+        """Start of each job [s], -1 if it has not started."""
+        return self._shown._run.start_time
+
+    @property
+    def end_time(self) -> Integers:
+        """End of each job [s], -1 if it has not ended."""
+        return self._shown.ends
+
+    @property
+    def mode(self) -> NDArray[np.uint8]:
+        """Start mode of each job."""
+        return self._shown._run.mode
 
 
 class ShownQueue:

@@ -24,7 +24,7 @@ class Task(ABC):
     @property
     @abstractmethod
     def name(self) -> str:
-        """Short, unique name, which is also the name of the folder."""
+        """Unique name, and the name of the task's folder in the store."""
 
     @property
     def label(self) -> str:

@@ -11,7 +11,8 @@ from hpcsimkit.cluster.opaque import Allocation
 from hpcsimkit.errors import ScheduleError, UsageError
 from hpcsimkit.jobs.job import Job
 from hpcsimkit.jobs.workload import Workload
-from hpcsimkit.kernel.system import Mode, State, System
+from hpcsimkit.kernel.ledger import Mode
+from hpcsimkit.kernel.system import System
 from hpcsimkit.results.result import Result
 
 __all__ = ["Begun", "begun_at", "resume"]
@@ -80,8 +81,7 @@ def resume(job: Job, start: int, allocation: Allocation | None, system: System) 
     if allocation is None:
         raise ScheduleError(f"begun: job {job.id} {system.cluster.shortage(job, system.free)}")
     row = job.index
-    system.state[row], system.modes[row], system.starts[row] = State.RUNNING, Mode.READY, start
-    system.estimates[row] = system.estimate(job)
+    system.ledger.begin(row, start, Mode.READY, system.estimate(job))
     system.occupy(job, allocation)
     if system.allocations is not None:
         system.allocations[row] = allocation

@@ -12,7 +12,8 @@ from hpcsimkit.jobs.job import Job
 from hpcsimkit.kernel.begun import Begun
 from hpcsimkit.kernel.clock import ARRIVAL, BEFORE_ENDS, END, Clock, Instant
 from hpcsimkit.kernel.decision import Decision
-from hpcsimkit.kernel.dependencies import Dependencies
+from hpcsimkit.kernel.gate import Gates
+from hpcsimkit.kernel.ledger import Ledger
 from hpcsimkit.kernel.parameters import Parameters
 from hpcsimkit.kernel.system import Running, System
 
@@ -23,8 +24,9 @@ class OrderedRun(Protocol):
     """The part of a :class:`~hpcsimkit.kernel.run.Run` that an order of events reads and calls."""
 
     system: System
+    ledger: Ledger
     clock: Clock
-    dependencies: Dependencies | None
+    gates: Gates
     begun: Begun | None
     decision: Decision | None
     pass_wanted: bool
@@ -33,13 +35,19 @@ class OrderedRun(Protocol):
         """Set the running jobs of a begun run."""
 
     def submit(self, job: Job) -> None:
+        """Add a job that is due to the queue, unless a gate holds it."""
+
+    def join(self, job: Job) -> None:
         """Add a job to the queue."""
 
     def submit_now(self, event: Event) -> None:
         """Process the event of a single submission."""
 
     def end(self, event: Event) -> None:
-        """Process the end of a job."""
+        """Process the end of an attempt: the value of the event is the job, and the number of the attempt."""
+
+    def end_job(self, job: Job) -> None:
+        """End a running job."""
 
     def rank(self, job: Job) -> float:
         """Return the priority of a submission."""
@@ -96,19 +104,19 @@ class TextbookOrder(EventOrder):
 
     def begin(self, run: OrderedRun) -> None:
         """Schedule the first submission; each one schedules the next."""
-        system, dependencies = run.system, run.dependencies
-        rows: list[int] = system.workload.arrival_order.tolist()
-        if dependencies is not None:
-            rows = dependencies.independent(rows)
+        system = run.system
+        rows = run.gates.due_by_log(system.workload.arrival_order.tolist())
         if run.begun is not None:
             rows = [row for row in rows if row not in run.begun.started]
         system.arrivals_left = len(rows)
         self._run = run
         self._coming = map(system.jobs.__getitem__, rows)
-        # With dependencies, a job that is submitted later than in the log may come in between.
-        self._separately = dependencies is not None
+        # With gates, a job that is submitted later than in the log may come in between.
+        self._separately = bool(run.gates)
+        self._submit_one = run.submit if run.gates else run.join
         # Shared by all events: SimPy does not change the lists.
         self._ends: list[Callable[[Any], None]] = [run.end]
+        self._attempts = run.ledger.attempts
         self._submissions: list[Callable[[Any], None]] = [self._submit]
         if run.begun is not None:
             run.take_over(run.begun)
@@ -118,7 +126,7 @@ class TextbookOrder(EventOrder):
         """Submit a job and those that follow at the same instant, and schedule the next submission."""
         job: Job = event._value
         now = self._run.system.now = job.submit_time
-        self._run.submit(job)
+        self._submit_one(job)
         self._schedule_next(now)
 
     def _schedule_next(self, now: int) -> None:
@@ -129,7 +137,7 @@ class TextbookOrder(EventOrder):
                 rank = run.rank(job) if separately else ARRIVAL
                 Instant(run.clock, rank, job.submit_time - run.clock.now, self._submissions, job)
                 return
-            run.submit(job)
+            self._submit_one(job)
 
     def advance(self, run: OrderedRun) -> None:
         """Process events, with a pass at the end of an instant, until a decision is pending."""
@@ -141,7 +149,7 @@ class TextbookOrder(EventOrder):
 
     def schedule_end(self, job: Job, seconds: int) -> None:
         """Schedule the end of a job."""
-        Instant(self._run.clock, END, seconds, self._ends, job)
+        Instant(self._run.clock, END, seconds, self._ends, (job, self._attempts[job.index]))
 
     def wake_time(self, run: OrderedRun, at: int) -> int:
         """Return the requested time."""
@@ -182,7 +190,7 @@ class DirlabOrder(EventOrder):
     """
 
     name = "dirlab"
-    unsupported = ("dependencies", "period", "service_time", "begun")
+    unsupported = ("dependencies", "gates", "calendar", "period", "service_time", "begun")
 
     def __init__(self, following: int | None = None) -> None:
         self.following = following
@@ -222,8 +230,7 @@ class DirlabOrder(EventOrder):
         run = self._run
 
         def end(event: Event) -> None:
-            event._value = self._running.next_to_end(run.clock.now)
-            run.end(event)
+            run.end_job(self._running.next_to_end(run.clock.now))
 
         self._running.expect(job, run.system.now + seconds)
         Instant(run.clock, END, seconds, [end], job)

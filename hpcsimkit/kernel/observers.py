@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from hpcsimkit.jobs.job import Job
 from hpcsimkit.jobs.timeline import Steps
+from hpcsimkit.kernel.ledger import Mode
 from hpcsimkit.kernel.reservation import reserve
-from hpcsimkit.kernel.system import Mode
 
 if TYPE_CHECKING:
     from hpcsimkit.kernel.decision import Decision
@@ -218,7 +218,7 @@ class Promises(Observer):
 
     def on_start(self, job: Job, allocation: Any, system: System) -> None:
         """Check the guaranteed start time of the job."""
-        partition = system.started_in.get(job.index, "")
+        partition = system.ledger.partition_of(job.index)
         row, start = self._guaranteed.get(partition, NOBODY)
         if job.index == row:
             late = max(system.now - start, 0)
@@ -226,7 +226,7 @@ class Promises(Observer):
             self.made += 1
             self.broken += late > 0
             self.delay += late
-        elif system.modes[job.index] != BACKFILLED:
+        elif system.ledger.modes[job.index] != BACKFILLED:
             self._guaranteed.pop(partition, None)
 
     def _forget(self) -> None:

@@ -6,7 +6,6 @@ A single partition over the whole cluster is the plain run, whose system has the
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Mapping
 from itertools import compress
 from typing import Any
 
@@ -22,7 +21,6 @@ from hpcsimkit.kernel.policy import Order, Policy
 from hpcsimkit.kernel.run import Run, RunParameters
 from hpcsimkit.kernel.scheduler import Scheduler
 from hpcsimkit.kernel.stalls import stalled
-from hpcsimkit.kernel.system import System
 
 __all__ = ["PartitionedRun", "run_of"]
 
@@ -46,35 +44,8 @@ class WholeRun(Run):
     def reset(self) -> None:
         """Reset the policy on a system with the name of the partition."""
         self.system.partition, self.system.billing = self._name, self._billing
-        self.system.started_in = StartedInOne(self._name, self.system)
+        self.ledger.partition = self._name
         super().reset()
-
-
-class StartedInOne(Mapping[int, str]):
-    """The partition in which each job started, by row, where there is only one: it takes no time in the run.
-
-    Parameters
-    ----------
-    name : str
-        Name of the partition.
-    system : System
-        The system with the start times.
-    """
-
-    def __init__(self, name: str, system: System) -> None:
-        self._name = name
-        self._system = system
-
-    def __getitem__(self, row: int) -> str:
-        if row < 0 or row >= len(self._system.starts) or self._system.starts[row] < 0:
-            raise KeyError(row)
-        return self._name
-
-    def __iter__(self) -> Iterator[int]:
-        return (row for row, start in enumerate(self._system.starts) if start >= 0)
-
-    def __len__(self) -> int:
-        return sum(1 for _ in self)
 
 
 def _policy_of(part: Partition, policy: Policy) -> Policy:
@@ -116,19 +87,11 @@ class PartitionScheduler(Scheduler):
                 f"partition {part.name!r} has in_use: a policy whose machines are chosen by a placement is "
                 f"needed, found {policy!r}"
             )
-        super().__init__(parameters, policy, run.system.workload, view.cluster, run.callbacks)
+        whole = run.system
+        super().__init__(parameters, policy, whole.workload, view.cluster, run.callbacks, run.ledger)
         self.run, self.view = run, view
         self.neighbours: list[PartitionScheduler] = []
-        self.system.partition = part.name
-        self.share_record()
-
-    def share_record(self) -> None:
-        """Keep the record of all jobs in the system of the whole cluster."""
-        system, whole = self.system, self.run.system
-        system.state, system.modes, system.estimates = whole.state, whole.modes, whole.estimates
-        system.starts, system.finishes = whole.starts, whole.finishes
-        system.jobs, system._submit_times = whole.jobs, whole._submit_times
-        system.everywhere, system.started_in, system.billing = whole, whole.started_in, whole.billing
+        self.system.partition, self.system.everywhere, self.system.billing = part.name, whole, whole.billing
 
     def want_pass(self) -> None:
         """Request a pass at this instant, if any jobs wait."""
@@ -186,8 +149,7 @@ class PartitionedRun(Run):
         """Create the schedulers of the partitions, and reset each."""
         partitions, system = self._partitions, self.system
         self.owner: dict[int, PartitionScheduler] = {}
-        self._started_in: dict[int, str] = {}
-        system.started_in, system.billing = self._started_in, partitions.billing
+        system.billing = partitions.billing
         each = zip(partitions.parts, partitions.views, strict=True)
         defined = [PartitionScheduler(self, part, view) for part, view in each]
         priority = {part.name: part.priority for part in partitions.parts}
@@ -201,9 +163,9 @@ class PartitionedRun(Run):
         admitted = partitions.admitted(self.parameters.workload)
         self._queued_in = [tuple(compress(defined, column)) for column in admitted.T.tolist()]
         rows: list[int] = system.workload.arrival_order.tolist()
-        independent = rows if self.dependencies is None else self.dependencies.independent(rows)
+        due = self.gates.due_by_log(rows)
         for scheduler, jobs in zip(defined, admitted, strict=True):
-            scheduler.system.arrivals_left = int(jobs[independent].sum())
+            scheduler.system.arrivals_left = int(jobs[due].sum())
             scheduler.system.now = system.now
             scheduler.reset()
 
@@ -215,25 +177,28 @@ class PartitionedRun(Run):
 
     # --- events ----------------------------------------------------------------------------------------
 
-    def submit(self, job: Job) -> None:
+    def hold(self, job: Job) -> None:
+        """Keep a job that is due out of all queues."""
+        super().hold(job)
+        for scheduler in self._queued_in[job.index]:
+            scheduler.system.arrivals_left -= 1
+
+    def join(self, job: Job) -> None:
         """Add a job to the queues of the partitions that admit it."""
         self.set_time()
         for scheduler in self._queued_in[job.index]:
             scheduler.system.submit(job)
             scheduler.want_pass()
-        super().submit(job)
+        super().join(job)
 
     def _submit_later(self, job: Job) -> None:
         super()._submit_later(job)
-        for scheduler in self.schedulers:
-            scheduler.share_record()
         for scheduler in self._queued_in[job.index]:
             scheduler.system.arrivals_left += 1
 
-    def end(self, event: Event) -> None:
+    def end_job(self, job: Job) -> None:
         """End a job in its partition and in those that share its machines."""
         self.set_time()
-        job: Job = event._value
         owner = self.owner.pop(job.index)
         owner.system.end(job)
         owner.want_pass()
@@ -241,7 +206,7 @@ class PartitionedRun(Run):
             if job in other.system.running:
                 other.system.vacate(job)
                 other.want_pass()
-        super().end(event)
+        super().end_job(job)
 
     def started(self, job: Job, allocation: Allocation, owner: PartitionScheduler) -> None:
         """Record a job that has started in a partition, in the whole cluster and in all other partitions."""
@@ -252,7 +217,7 @@ class PartitionedRun(Run):
             system.allocations[job.index] = everywhere
             system.events.append(job.index)
         self.owner[job.index] = owner
-        self._started_in[job.index] = owner.system.partition
+        self.ledger.partitions[job.index] = owner.system.partition
         self._withdraw(job, owner)
         for other in owner.neighbours:
             part = other.view.part_of(everywhere)

@@ -15,6 +15,7 @@ from hpcsimkit.errors import ScheduleError, StalledError, UsageError
 from hpcsimkit.jobs.job import Job
 from hpcsimkit.jobs.queue import JobQueue
 from hpcsimkit.kernel.decision import Answering, Decision, External
+from hpcsimkit.kernel.ledger import Mode
 from hpcsimkit.kernel.policy import (
     FCFS,
     Backfiller,
@@ -27,7 +28,7 @@ from hpcsimkit.kernel.policy import (
 )
 from hpcsimkit.kernel.reservation import EASY, admissible
 from hpcsimkit.kernel.settling import SettlingBackfiller
-from hpcsimkit.kernel.system import Mode, System
+from hpcsimkit.kernel.system import System
 
 __all__ = ["LIMITS", "SEATS", "Pipeline", "ask"]
 
@@ -171,7 +172,9 @@ class Pipeline(Policy):
             or self.fitting
             or self._planned
         )
-        self._plain = unattended and self.placement is None and system.allocations is None
+        self._plain = (
+            unattended and self.placement is None and system.allocations is None and not system.calendar
+        )
         settles = unattended and not getattr(self.backfiller, "decline", False)
         self._settling = self._filler if settles and isinstance(self._filler, SettlingBackfiller) else None
 
@@ -186,8 +189,8 @@ class Pipeline(Policy):
         queue, filler, settling = system.queue, self._filler, self._settling
         if (
             settling is not None
-            and settling.settled == system.version
-            and self._first(queue) is self._head
+            and settling.settled == system.version  # nothing has started, ended, or been taken by a calendar
+            and self._first(queue) is self._head  # so it still does not fit
             and settling.skip(system)
         ):
             return None
@@ -245,11 +248,11 @@ class Pipeline(Policy):
             job = selected
             if self.inspector is not None and not (yield from self._accept(job, system)):
                 return
-            if job not in queue:  # the inspector rejected it permanently
+            if not system.ledger.waits(job.index):  # the inspector rejected it permanently
                 continue
             if planned is not None and not planned.due(job, system):
                 break
-            level = system.free if planned is None else planned.level(job, system)
+            level = system.room_for(job) if planned is None else planned.level(job, system)
             allocation = yield from self._place(job, level, system)
             if allocation is None:
                 break
@@ -282,7 +285,7 @@ class Pipeline(Policy):
         if self.inspector is not None and not (yield from self._accept(job, system)):
             return False
         if job in system.queue:
-            allocation = yield from self._place(job, system.free, system)
+            allocation = yield from self._place(job, system.room_for(job), system)
             system.start(job, allocation, _READY)
         return True
 
@@ -293,7 +296,7 @@ class Pipeline(Policy):
             jobs = queue.oldest(self.window)
             if free is not self._fitting[0] or jobs != self._fitting[1]:
                 self._fitting = free, jobs, list(compress(jobs, cluster.fit_each(jobs, free)))
-            return self._fitting[2]
+            return list(filter(system.fits, self._fitting[2])) if system.calendar else self._fitting[2]
         room = Room(free, float("inf"), free)
         return admissible(cluster.fitting(queue, free), system, room) if len(queue) else ()
 
@@ -353,7 +356,7 @@ class Pipeline(Policy):
             if not isinstance(accepted, bool | np.bool_):
                 who = f"{inspector!r} for job {job.id} at t={system.now} s"
                 raise ScheduleError(f"{who}: True or False is needed, found {accepted!r}")
-        if accepted or job not in system.queue:
+        if accepted or not system.ledger.waits(job.index):
             return True
         if not self._may_hold(system):
             raise StalledError(

@@ -153,7 +153,7 @@ class Backfiller(Stage):
 
     def level(self, job: Job, system: System) -> Level:
         """Return the capacity within which a job just yielded by :meth:`fill` is to be placed."""
-        return system.free
+        return system.room_for(job)
 
     def plan(self, system: System) -> None:
         """Update the plan at the beginning of a pass (only if :attr:`plans`)."""
@@ -256,7 +256,7 @@ class Policy(Parameters):
         """Raise a UsageError if the policy cannot run on a workload; called before every run."""
 
     def remarks_on(self, result: Result) -> list[str]:
-        """Return remarks on a result of this policy, to be shown with it."""
+        """Return notes that the policy adds to the report of a result, such as fallbacks taken."""
         return []
 
     def schedule(self, system: System) -> Generator[Decision, Any, None] | None:

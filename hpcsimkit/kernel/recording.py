@@ -103,7 +103,7 @@ class Trace(Observer):
 
     def on_start(self, job: Job, allocation: Any, system: System) -> None:
         """Write the start."""
-        mode = MODE_NAMES[system.modes[job.index]]
+        mode = MODE_NAMES[system.ledger.modes[job.index]]
         where = f'"nodes": {job.nodes}'
         if isinstance(allocation, Allocation):
             where = f'"machines": {json.dumps(list(_by_name(allocation, system)))}'

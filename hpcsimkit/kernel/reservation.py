@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from hpcsimkit.cluster.base import Candidates, Room
 from hpcsimkit.cluster.opaque import Level
 from hpcsimkit.jobs.job import Job
+from hpcsimkit.kernel.expected import expected
 from hpcsimkit.kernel.policy import Order
 from hpcsimkit.kernel.settling import SettlingBackfiller
 from hpcsimkit.kernel.system import System
@@ -49,8 +50,10 @@ def admissible(candidates: Candidates, system: System, room: Room[Level]) -> Ite
 def _each_taken(found: Iterable[tuple[Job, int]], system: System, room: Room[Level]) -> Iterator[Job]:
     """Yield jobs, and deduct each job that has been started from the capacity."""
     for job, estimate in found:
+        if system.calendar and not system.fits(job):  # only what is free now has been looked at
+            continue
         yield job
-        if job not in system.queue:
+        if system.ledger.started(job.index):
             system.cluster.take(job, estimate, room, system.running.allocation(job))
 
 
@@ -95,14 +98,17 @@ class EASY(SettlingBackfiller):
         reservation remains valid, and no other job has become admissible by the passage of time. (It does not
         remain valid while a job exceeds its estimate, because its expected end then moves with the clock.)
         """
+        if system.calendar:
+            return self._fill_as_planned(head, system)
         if (
-            system.version == self.settled
-            and system.passes == self.seen_pass + 1
-            and head is self._head
+            system.version == self.settled  # no job has started or ended: free and releases are the same
+            and system.passes == self.seen_pass + 1  # the last pass was seen: no other arrival was missed
+            and head is self._head  # so its reservation is the same
             and len(system.newcomers) == 1
-            and not system.running.overrun(system.now)
+            and not system.running.overrun(system.now)  # else an expected end moves with the clock
         ):
             return self._newcomer(head, system)
+        # Settled unless a job is yielded below: its start would change what the room has left.
         self._head, self.seen_pass, self.settled = head, system.passes, system.version
         self._room = None
         candidates = system.cluster.fitting(system.queue, system.free)
@@ -119,8 +125,28 @@ class EASY(SettlingBackfiller):
 
     def level(self, job: Job, system: System) -> Level:
         """Return the capacity that the job may use without delaying the head."""
+        if system.calendar:
+            return system.room_for(job)
         assert self._room is not None
         return system.cluster.within(job, system.estimate(job), self._room)
+
+    def _fill_as_planned(self, head: Job, system: System) -> Iterator[Job]:
+        """Yield jobs that fit beside the reservation of the head in a profile of the capacity over time.
+
+        Capacity may fall again, so that the levels now and at the shadow time do not tell what is free.
+        """
+        now = system.now
+        profile = expected(system, on_machines=False)
+        estimate = system.estimate(head)
+        start, allocation = profile.earliest(head, estimate, now)
+        profile.occupy(start, start + estimate, allocation)
+        jobs = list(system.queue)
+        for job in jobs if self.candidates is None else self.candidates.sort(jobs, system):
+            estimate = system.estimate(job)
+            if job is not head and profile.fits(job, estimate):
+                yield job
+                if system.ledger.started(job.index):
+                    profile.occupy(now, now + estimate, system.given(job.index))
 
     def _newcomer(self, head: Job, system: System) -> Iterable[Job]:
         """Return the job that has just arrived, if it may be backfilled."""
@@ -130,7 +156,7 @@ class EASY(SettlingBackfiller):
             return ()
         if self._room is None:
             self._shadow_time, self._room = reserve(head, system)
-        self._room.window = self._shadow_time - system.now
+        self._room.window = self._shadow_time - system.now  # kept over passes, while the time to it shrinks
         if not system.cluster.admits(newcomer, system.estimate(newcomer), self._room):
             return ()
         self.settled = -1

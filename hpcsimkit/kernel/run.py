@@ -5,21 +5,22 @@ from __future__ import annotations
 import copy
 from typing import Protocol
 
-import numpy as np
-from numpy.typing import NDArray
 from simpy.events import Event
 
+from hpcsimkit.cluster.base import Nodes
+from hpcsimkit.cluster.calendar import Calendar
 from hpcsimkit.cluster.opaque import Allocation, AnyCluster
+from hpcsimkit.errors import UsageError
 from hpcsimkit.jobs.job import Job
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.begun import Begun, resume
-from hpcsimkit.kernel.clock import ARRIVAL, Instant
-from hpcsimkit.kernel.dependencies import Dependencies
+from hpcsimkit.kernel.clock import ARRIVAL, CHANGE, Instant
+from hpcsimkit.kernel.gate import Gates
+from hpcsimkit.kernel.ledger import Ledger
 from hpcsimkit.kernel.observers import Callbacks, Observer
 from hpcsimkit.kernel.policy import Policy
 from hpcsimkit.kernel.scheduler import Scheduler, SchedulerParameters
 from hpcsimkit.kernel.stalls import finish
-from hpcsimkit.kernel.system import State
 
 __all__ = ["Run", "RunParameters"]
 
@@ -45,6 +46,8 @@ class Run(Scheduler):
     ----------
     clock : Clock
         The SimPy environment.
+    ledger : Ledger
+        The record of the run.
     cut_short : list of int
         Rows of the jobs that exceed their wall-time limit due to the locality model.
     served : dict of int to int
@@ -62,17 +65,21 @@ class Run(Scheduler):
     def __init__(self, parameters: RunParameters) -> None:
         kill = parameters.setup.walltime == "kill"
         workload = parameters.workload.killed_at_limit if kill else parameters.workload
-        self.dependencies = Dependencies(workload) if parameters.setup.dependencies else None
+        self.gates = Gates(parameters.setup.all_gates, workload)
+        self._gated = bool(self.gates)
         self.begun = parameters.setup.begun
         self._service_time = parameters.setup.service_time
         self.cut_short: list[int] = []
         self.served: dict[int, int] = {}
         policy, cluster = self._scheduled(parameters)
-        super().__init__(parameters, policy, workload, cluster, Callbacks(parameters.observers))
+        self.ledger = Ledger(workload, resubmits=self._gated)
+        self._attempts = self.ledger.attempts
+        super().__init__(parameters, policy, workload, cluster, Callbacks(parameters.observers), self.ledger)
         self.guard.system = self.system
         self.events = copy.copy(parameters.setup.event_order)
         self.events.reset(self)
         self._schedule_end = self.events.schedule_end
+        self._follow(parameters.setup.calendar)
         self.reset()
         for notify in self.callbacks.on_begin:
             notify(self.system)
@@ -81,14 +88,6 @@ class Run(Scheduler):
     def _scheduled(self, parameters: RunParameters) -> tuple[Policy, AnyCluster]:
         """Return the policy and the cluster of the run."""
         return parameters.policy, parameters.cluster
-
-    @property
-    def rejected_jobs(self) -> NDArray[np.bool_] | None:
-        """Which jobs have been rejected, bool, shape (jobs,); None for none."""
-        state = self.system.state
-        if State.REJECTED not in state:
-            return None
-        return np.frombuffer(bytes(state), dtype=np.uint8) == State.REJECTED
 
     # --- the course of the run -------------------------------------------------------------------------
 
@@ -115,6 +114,18 @@ class Run(Scheduler):
     # --- events ----------------------------------------------------------------------------------------
 
     def submit(self, job: Job) -> None:
+        """Add a job that is due to the queue, unless a gate holds it."""
+        if self.gates.holds(job, self.system):
+            self.hold(job)
+        else:
+            self.join(job)
+
+    def hold(self, job: Job) -> None:
+        """Keep a job that is due out of the queue."""
+        self.ledger.hold(job.index)
+        self.system.arrivals_left -= 1
+
+    def join(self, job: Job) -> None:
         """Add a job to the queue."""
         self.system.submit(job)
         self.pass_wanted = True
@@ -142,29 +153,68 @@ class Run(Scheduler):
         self.submit(event._value)
 
     def end(self, event: Event) -> None:
-        """Process the end of a job, the value of the event."""
+        """Process the end of an attempt; the value of the event is the job, and the number of the attempt."""
+        # SimPy cannot cancel events: the end of an attempt that was stopped comes all the same.
+        job, attempt = event._value
+        if self._attempts[job.index] == attempt:
+            self.end_job(job)
+
+    def end_job(self, job: Job) -> None:
+        """End a running job."""
         system = self.system
-        job: Job = event._value
         system.now = self.clock.now
         system.end(job)
         for notify in self.callbacks.on_end:
             notify(job, system)
-        if self.dependencies is not None:
-            for successor in self.dependencies.release(job, system):
-                self._submit_later(successor)
+        if self._gated:
+            for due in self.gates.after_end(job, system):
+                self._submit_later(due)
         if system.queue.jobs:
             self.pass_wanted = True
 
+    def _follow(self, calendar: Calendar) -> None:
+        """Take what is gone at the beginning from the free capacity, and schedule the first change."""
+        system, now = self.system, self.clock.now
+        if calendar and not isinstance(system.cluster, Nodes):
+            raise UsageError(f"a calendar needs counted nodes, found {self.parameters.cluster!r}")
+        system.calendar = calendar
+        self._gone = calendar.gone(now) if calendar else 0
+        self._changes = [time for time in calendar.times if time > now]
+        system.changes_left = len(self._changes)
+        if self._gone:
+            system.free = system.free - self._gone
+        self._schedule_change()
+
+    def _schedule_change(self) -> None:
+        """Schedule the next change of the calendar; each one schedules the next."""
+        if self._changes:
+            at = self._changes.pop(0)
+            Instant(self.clock, CHANGE, at - self.clock.now, [self._change])
+
+    def _change(self, event: Event) -> None:
+        """Change the free capacity as the calendar says."""
+        system = self.system
+        now = system.now = self.clock.now
+        gone, before = system.calendar.gone(now), self._gone
+        system.free, self._gone = system.free + before - gone, gone
+        system.version += 1
+        system.changes_left -= 1
+        if system.queue.jobs:
+            self.pass_wanted = True
+        if system.running.entries or system.arrivals_left or system.queue.jobs:
+            self._schedule_change()
+
     def rank(self, job: Job) -> float:
-        """Return the priority of a submission; with dependencies, it preserves the order of the log."""
-        return ARRIVAL if self.dependencies is None else ARRIVAL + job.index / len(self.system.workload)
+        """Return the priority of a submission; with gates, it preserves the order of the log."""
+        # Below 1, so that all submissions still follow the ends and changes of their instant.
+        return ARRIVAL + job.index / len(self.system.workload) if self._gated else ARRIVAL
 
     def _submit_later(self, job: Job) -> None:
-        """Submit a job at the end of its think time, now that its preceding job has ended."""
-        system = self.system
-        system.resubmit_at(job)
-        system.arrivals_left += 1
-        Instant(self.clock, self.rank(job), job.submit_time - system.now, [self.submit_now], job)
+        """Submit a job that is due from its submission time on, or from now on."""
+        self.ledger.resubmit(job)
+        self.system.arrivals_left += 1
+        seconds = max(job.submit_time - self.system.now, 0)
+        Instant(self.clock, self.rank(job), seconds, [self.submit_now], job)
 
     # --- actions of the policy (see Listener) ------------------------------------------------------------
 
@@ -189,12 +239,9 @@ class Run(Scheduler):
         return seconds
 
     def on_reject(self, job: Job) -> None:
-        """Reject the jobs that depend on a rejected job."""
-        refused = [job]
-        if self.dependencies is not None:
-            refused += self.dependencies.cancel(job, self.system)
-        for each in refused:
-            self.system.state[each.index] = State.REJECTED
+        """Reject the jobs that are never due without a rejected job."""
+        for each in (job, *self.gates.after_reject(job, self.system)):
+            self.ledger.reject(each.index)
             for notify in self.callbacks.on_reject:
                 notify(each, self.system)
 

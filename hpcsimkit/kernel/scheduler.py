@@ -16,6 +16,7 @@ from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.clock import ARRIVAL, Instant
 from hpcsimkit.kernel.decision import Decision
 from hpcsimkit.kernel.guard import Guard
+from hpcsimkit.kernel.ledger import Ledger
 from hpcsimkit.kernel.observers import Callbacks
 from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.kernel.policy import Estimator, Order, Policy
@@ -54,6 +55,8 @@ class Scheduler(Listener):
         The cluster on which the policy acts.
     callbacks : Callbacks
         The callbacks of the observers.
+    ledger : Ledger
+        The record of the run.
 
     Attributes
     ----------
@@ -79,6 +82,7 @@ class Scheduler(Listener):
         workload: Workload,
         cluster: AnyCluster,
         callbacks: Callbacks,
+        ledger: Ledger,
     ) -> None:
         self.parameters = parameters
         self.guard, self.clock = parameters.guard, parameters.guard.clock
@@ -94,12 +98,13 @@ class Scheduler(Listener):
         self.policy = policy
         self._policy = copy.deepcopy(policy)
         order, estimator = self._order, self._estimator = _queue_parts(self._policy)
+        setup = parameters.setup
         self.system = System(
-            workload, cluster, order, estimator, parameters.setup.seed, parameters.setup.service_time, self
+            workload, cluster, order, estimator, setup.seed, setup.service_time, self, ledger
         )
         self.system.now = self.clock.now
         self._schedule = self._policy.schedule
-        self._checks_before_pass = bool(parameters.setup.period) or estimator.corrects
+        self._checks_before_pass = bool(setup.period) or estimator.corrects
 
     def reset(self) -> None:
         """Reset the policy before the first event."""
@@ -226,7 +231,7 @@ class Scheduler(Listener):
 def _queue_parts(policy: Policy) -> tuple[Order, Estimator]:
     """Return the order of the queue and the run-time estimator of a policy, each of the right class."""
     order, estimator = policy.queue_order, policy.estimator
-    for found, needed in ((order, Order), (estimator, Estimator)):
+    for name, found, needed in (("queue_order", order, Order), ("estimator", estimator, Estimator)):
         if not isinstance(found, needed):
-            raise UsageError(f"{policy!r} needs an {needed.__name__} to go by, found {found!r}")
+            raise UsageError(f"{name} of {policy!r} must be an {needed.__name__}, found {found!r}")
     return order, estimator

@@ -36,6 +36,8 @@ class SettlingBackfiller(Backfiller):
         for job in system.newcomers:
             if fits(job, free):
                 return False
+        # The head's shadow time comes nearer, so that fewer of the old candidates end by it; but if it is the
+        # end of a job beyond its estimate, it moves with the clock.
         if system.running.overrun(system.now):
             return False
         self.seen_pass = system.passes

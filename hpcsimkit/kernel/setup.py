@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any, Literal
 from hpcsimkit.errors import UsageError
 
 if TYPE_CHECKING:  # the command line reads this module before the libraries of a simulation are loaded
+    from hpcsimkit.cluster.calendar import Calendar
     from hpcsimkit.cluster.opaque import AnyCluster
     from hpcsimkit.kernel.begun import Begun
     from hpcsimkit.kernel.event_order import EventOrder
+    from hpcsimkit.kernel.gate import Gate
     from hpcsimkit.kernel.service_time import ServiceTime
 
 __all__ = ["OPTIONS", "Option", "Setup"]
@@ -91,6 +93,12 @@ def _textbook() -> EventOrder:
     return TextbookOrder()
 
 
+def _empty_calendar() -> Calendar:
+    from hpcsimkit.cluster.calendar import Calendar
+
+    return Calendar()
+
+
 @dataclass(frozen=True)
 class Setup:
     """The options of a run besides its jobs, its policy and its observers.
@@ -110,7 +118,12 @@ class Setup:
         ``"run"``.
     dependencies : bool
         Whether a job is submitted only after its preceding job has ended, see
-        :mod:`~hpcsimkit.kernel.dependencies`. Default: False.
+        :class:`~hpcsimkit.kernel.gate.Dependencies`. Default: False.
+    gates : tuple of Gate
+        Rules that decide when jobs join the queue, see :mod:`~hpcsimkit.kernel.gate`; by default none.
+    calendar : Calendar
+        Capacity that is known ahead to be gone for some time, see :mod:`~hpcsimkit.cluster.calendar`; on
+        counted nodes only. By default none is.
     period : int, optional
         Scheduling interval [s]: passes happen only at multiples of it; by default at every instant with an
         event.
@@ -169,6 +182,24 @@ class Setup:
             meaning="Whether each job waits for its preceding job (SWF fields 17 and 18)",
             decides="schedule",
             unset="no dependencies",
+        ),
+    )
+    gates: tuple[Gate, ...] = field(
+        default=(),
+        metadata=_about(
+            meaning="Rules that decide when jobs join the queue",
+            decides="schedule",
+            unset="none",
+            recorded=lambda gates: {"gates": [repr(gate) for gate in gates]},
+        ),
+    )
+    calendar: Calendar = field(
+        default_factory=_empty_calendar,
+        metadata=_about(
+            meaning="Capacity that is known ahead to be gone for some time",
+            decides="schedule",
+            unset="all of it is always there",
+            recorded=lambda calendar: {"calendar": [list(step) for step in calendar.steps]},
         ),
     )
     period: int | None = field(
@@ -234,14 +265,28 @@ class Setup:
             unset = value is None and _DEFAULTS[name] is None
             if option.kind is not None and not unset and not option.holds(value):
                 raise UsageError(f"{name} needs {option.needs}, found {value!r}")
+        from hpcsimkit.cluster.calendar import Calendar
         from hpcsimkit.kernel.event_order import EventOrder
+        from hpcsimkit.kernel.gate import Gate
 
         if not isinstance(self.event_order, EventOrder):
             raise UsageError(f"event_order needs an EventOrder, found {self.event_order!r}")
+        for gate in self.gates:
+            if not isinstance(gate, Gate):
+                raise UsageError(f"gates needs objects of class Gate, found {gate!r}")
+        if not isinstance(self.calendar, Calendar):
+            raise UsageError(f"calendar needs a Calendar, found {self.calendar!r}")
         for name in self.event_order.unsupported:
             self._refuse(name, f"the rules {self.event_order.name!r} know no {name}")
-        for name in ("dependencies", "service_time") if self.begun is not None else ():
+        for name in ("dependencies", "gates", "calendar", "service_time") if self.begun is not None else ():
             self._refuse(name, f"a begun run knows no {name}")
+
+    @property
+    def all_gates(self) -> tuple[Gate, ...]:
+        """The gates of the run, in the order in which a job passes them; dependencies come first."""
+        from hpcsimkit.kernel.gate import Dependencies
+
+        return (Dependencies(), *self.gates) if self.dependencies else self.gates
 
     def _refuse(self, name: str, reason: str) -> None:
         """Raise an error if an option is given."""
@@ -277,4 +322,5 @@ _DEFAULTS: dict[str, Any] = {each.name: each.default for each in fields(Setup)}
 
 
 def _default(name: str) -> Any:
-    return _textbook() if name == "event_order" else _DEFAULTS[name]
+    made = {"event_order": _textbook, "calendar": _empty_calendar}.get(name)
+    return _DEFAULTS[name] if made is None else made()

@@ -249,7 +249,7 @@ class Simulation:
     def _at_hand(self) -> Decision:
         if self._run is not None and (decision := self._run.decision) is not None:
             return decision
-        raise UsageError("no decision is at hand: call next_decision() first")
+        raise UsageError("no pending decision: call next_decision() first")
 
     def _begun(self) -> Pausing:
         if self._run is not None:
@@ -276,19 +276,22 @@ class Simulation:
         run = self._begun()
         run.finish()
         result = self._made(run.system)
-        verify(self, result, run.rejected_jobs, None if self.setup.service_time is None else run.served)
+        verify(
+            self, result, run.system.ledger.rejected, None if self.setup.service_time is None else run.served
+        )
         self._finished = result
 
     def _made(self, system: System) -> Result:
         """Return the result of a run in which no event is left."""
+        ledger = system.ledger
         return Result(
             workload=system.workload,
             policy=self.name,
             size=self.cluster.size,
-            submit_time=system.column("submit_time"),
-            start_time=np.array(system.starts, dtype=np.int64),
-            end_time=np.array(system.finishes, dtype=np.int64),
-            mode=np.frombuffer(bytes(system.modes), dtype=np.uint8),
+            submit_time=ledger.submit_time,
+            start_time=ledger.start_time,
+            end_time=ledger.end_time,
+            mode=ledger.mode,
             killed=self._killed(),
             seed=self.setup.seed,
             options=self.options,
@@ -304,9 +307,9 @@ class Simulation:
         if not isinstance(self.cluster, Partitions):
             return None
         if self.cluster.is_whole:  # without a look at each job
-            return np.where(np.array(system.starts) >= 0, self.cluster.names[0], "")
-        partition = system.started_in
-        return np.array([partition.get(row, "") for row in range(len(self.workload))], dtype=np.str_)
+            return np.where(system.ledger.start_time >= 0, self.cluster.names[0], "")
+        names = map(system.ledger.partition_of, range(len(self.workload)))
+        return np.array(list(names), dtype=np.str_)
 
     @property
     def options(self) -> dict[str, Any]:

@@ -69,8 +69,6 @@ class Pausing(Protocol):
         Rows of the jobs that exceed their wall-time limit due to the locality model.
     served : dict of int to int
         Run time [s] of each started job by its row, under the locality model; empty without one.
-    rejected_jobs : array of bool, shape (jobs,), or None
-        Whether each job has been rejected; None for none.
     """
 
     simulator: str
@@ -78,10 +76,6 @@ class Pausing(Protocol):
     decision: Decision | None
     cut_short: list[int]
     served: dict[int, int]
-
-    @property
-    def rejected_jobs(self) -> NDArray[np.bool_] | None:
-        """Which jobs have been rejected, bool, shape (jobs,); None for none."""
 
     def advance(self) -> None:
         """Run to the next decision; raise an EmptySchedule if there is none."""
@@ -97,7 +91,10 @@ class PausingSimulator(Protocol):
     """A program for runs with open seats; a module with this function is one."""
 
     def opened(self, simulation: Any, simulator: str, readers: Sequence[Any]) -> Pausing | None:
-        """Return the run of a simulation, None to leave it; raise a UsageError if it must and cannot."""
+        """Return the run of the other program, or None to use SimPy.
+
+        With ``simulator="compiled"``, raise a UsageError instead of returning None.
+        """
 
 
 LOADERS_OF_SEATS: list[Callable[[], PausingSimulator]] = []

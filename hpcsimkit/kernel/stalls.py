@@ -32,6 +32,11 @@ def finish(system: System, tells: Iterable[Callable[[System], None]]) -> None:
     """
     if len(system.queue):
         raise stalled(system)
+    held = system.ledger.first_held()
+    if held is not None:
+        raise StalledError(
+            f"stalled at t={system.now} s: job {held.id} is held by a gate, and nothing is to come"
+        )
     for notify in tells:
         notify(system)
 

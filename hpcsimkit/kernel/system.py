@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections.abc import Callable, Iterator, Mapping
-from enum import IntEnum
 from operator import attrgetter
 from typing import Any, Protocol
 
@@ -12,35 +11,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsimkit.cluster.base import Cluster, Nodes
+from hpcsimkit.cluster.calendar import Calendar
 from hpcsimkit.cluster.opaque import Allocation, AnyCluster, Level
 from hpcsimkit.errors import ScheduleError
 from hpcsimkit.jobs.columns import TIME_LIMIT
 from hpcsimkit.jobs.job import Job
 from hpcsimkit.jobs.queue import QueueOrder, make_queue
 from hpcsimkit.jobs.workload import Workload
+from hpcsimkit.kernel.ledger import Ledger, Mode, State
 from hpcsimkit.kernel.prediction import Prediction
 from hpcsimkit.kernel.service_time import ServiceTime
 
-__all__ = ["Listener", "Mode", "RunTimeEstimator", "Running", "State", "System"]
+__all__ = ["Listener", "RunTimeEstimator", "Running", "System"]
 
 
-class Mode(IntEnum):
-    """The way in which a job was started."""
-
-    NONE = 0
-    READY = 1
-    RESERVED = 2
-    BACKFILLED = 3
-
-
-class State(IntEnum):
-    """The life-cycle state of a job."""
-
-    UNSEEN = 0
-    WAITING = 1
-    RUNNING = 2
-    DONE = 3
-    REJECTED = 4
+NO_CALENDAR = Calendar()
 
 
 class RunTimeEstimator(Protocol):
@@ -132,7 +117,7 @@ class Running:
         return [entry[1] for entry in self.entries]
 
     def sort_ends(self) -> None:
-        """Sort simultaneous job ends, if the rules of the run order them by the reservations made."""
+        """Do nothing: a hook for DirlabOrder, which sorts the ends of the same second by expected end."""
 
     def overrun(self, now: int) -> bool:
         """Return whether a running job has reached or passed its expected end."""
@@ -176,6 +161,8 @@ class System:
         Running jobs by expected end.
     cluster : Cluster
         The machine.
+    ledger : Ledger
+        The record of all jobs: their states, starts and ends.
     free : Level
         The capacity that is free now.
     newcomers : list of Job
@@ -189,12 +176,16 @@ class System:
     passes : int
         Number of passes begun so far.
     corrections : int
-        Number of changes so far that no plan could foresee: corrected estimates of running jobs, and starts
-        and ends of jobs of other partitions on shared machines.
+        Counter of changes that invalidate a plan of reservations: corrected estimates of running jobs, and
+        starts and ends of jobs of other partitions on shared machines.
     holds : dict of int to int
         Number of times an inspector held a job, by row; jobs that were never held are absent.
     stands_still : bool
         Whether a wake-up without pending events comes at once, without advancing the clock (published rules).
+    calendar : Calendar
+        Capacity that is known ahead to be gone for some time.
+    changes_left : int
+        Number of times at which the calendar will change the free capacity.
     arrivals_left : int
         Number of submissions that are certain to come, irrespective of the waiting jobs.
     allocations : list of Allocation or None
@@ -207,8 +198,6 @@ class System:
         Name of the partition that this system is; empty for the whole cluster, unless it is one partition.
     everywhere : System
         The system of the whole cluster; this one, except in a run with several partitions.
-    started_in : mapping of int to str
-        Name of the partition in which each job started, by row; empty on a cluster without partitions.
     billing : mapping of str to mapping of str to float
         Weights of resources in the billing of jobs, by the partition in which they start; without those that
         have no weights.
@@ -228,8 +217,12 @@ class System:
         seed: int,
         service_time: ServiceTime | None = None,
         listener: Listener | None = None,
+        ledger: Ledger | None = None,
     ) -> None:
         self.workload = workload
+        self.calendar = NO_CALENDAR
+        self.changes_left = 0
+        self.ledger = Ledger(workload) if ledger is None else ledger
         self.cluster = cluster
         self.order = order
         self.estimator = estimator
@@ -246,11 +239,10 @@ class System:
         self.seed = seed
         self.partition = ""
         self.everywhere = self
-        self.started_in: Mapping[int, str] = {}
         self.billing: Mapping[str, Mapping[str, float]] = {}
         self.now = 0
         self.free: Level = cluster.capacity
-        self.jobs: list[Job] = workload.jobs
+        self.jobs: list[Job] = self.ledger.jobs
         self.running = Running()
         self.newcomers: list[Job] = []
         self.arrivals_left = len(workload)
@@ -259,18 +251,11 @@ class System:
         self.rejected: list[int] = []
         self.holds: dict[int, int] = {}
         self.stands_still = False
-        count = len(workload)
-        self.state = bytearray(count)
-        self.modes = bytearray(count)
-        self.starts: list[int] = [-1] * count
-        self.finishes: list[int] = [-1] * count
-        self.estimates: list[int] = [-1] * count
         self.allocations: list[Allocation | None] | None = (
-            None if isinstance(cluster, Nodes) else [None] * count  # here equal to job.nodes
+            None if isinstance(cluster, Nodes) else [None] * len(workload)  # here equal to job.nodes
         )
         self.events: list[int] = []
         self._streams = np.random.SeedSequence(seed)
-        self._submit_times: NDArray[np.int64] | None = None
         self.queue = make_queue(self, order)
         self.listener = Listener() if listener is None else listener
 
@@ -278,7 +263,26 @@ class System:
 
     def fits(self, job: Job) -> bool:
         """Return whether the job could start now."""
-        return self.cluster.fits(job, self.free)
+        return self.cluster.fits(job, self.room_for(job) if self.calendar else self.free)
+
+    def room_for(self, job: Job) -> Level:
+        """Return the capacity that the job may use if it starts now and runs for as long as estimated.
+
+        It is the free capacity, except if the calendar takes more meanwhile than running jobs are expected to
+        release by then.
+        """
+        if not self.calendar:
+            return self.free
+        now, least = self.now, self.free
+        end, there = now + self.estimate(job), least + self.calendar.gone(now)
+        releases = iter(self.running.entries)
+        following = next(releases, None)
+        for time, gone in self.calendar.between(now, end):
+            while following is not None and max(following[0], now + 1) <= time:
+                there = there + following[2]
+                following = next(releases, None)
+            least = min(least, there - gone)
+        return least
 
     def expected_penalty(self, job: Job, allocation: Allocation) -> float:
         """Return the expected increase in run time of a job with an allocation [s].
@@ -289,8 +293,8 @@ class System:
 
     @property
     def anything_ahead(self) -> bool:
-        """Whether jobs are running or submissions pending, so that waiting makes sense."""
-        return bool(self.running.entries) or self.arrivals_left > 0
+        """Whether jobs are running, or submissions or changes pending, so that waiting makes sense."""
+        return bool(self.running.entries) or self.arrivals_left > 0 or self.changes_left > 0
 
     def running_jobs(self) -> Iterator[Job]:
         """Yield the running jobs by expected end."""
@@ -298,7 +302,7 @@ class System:
 
     def start_time(self, job: Job) -> int:
         """Return the start time of a job [s], -1 if it has not started."""
-        return self.starts[job.index]
+        return self.ledger.starts[job.index]
 
     def given(self, row: int) -> Allocation:
         """Return the allocation that the job of a row received at its start."""
@@ -306,9 +310,7 @@ class System:
 
     def column(self, name: str) -> NDArray[np.int64]:
         """Return a column of the workload; submission times are those of this run."""
-        if name == "submit_time" and self._submit_times is not None:
-            return self._submit_times
-        return self.workload.column(name)
+        return self.ledger.submit_time if name == "submit_time" else self.workload.column(name)
 
     def random(self) -> np.random.Generator:
         """Return a new, independent random number generator derived from the seed of the run."""
@@ -354,7 +356,7 @@ class System:
         """
         try:
             row = job.index
-            waits = self.state[row] == 1
+            waits = self.ledger.state[row] == 1
         except (AttributeError, TypeError, IndexError):
             raise self._no_job(job) from None
         if not waits:
@@ -363,20 +365,19 @@ class System:
             raise ScheduleError(f"job {job.id} at t={self.now} s: a Mode is needed to start, found {mode!r}")
         job = self.jobs[row]  # the workload's own job, even if a copy was passed
         given = allocation
+        level = self.room_for(job) if self.calendar else self.free
         if allocation is None:
-            allocation = self.cluster.place(job, self.free)
-        elif self.cluster.holds(job, allocation, self.free):
+            allocation = self.cluster.place(job, level)
+        elif self.cluster.holds(job, allocation, level):
             allocation = self.cluster.granted(job, allocation)
         else:
             allocation = None
         if allocation is None:
             raise self._no_place(job, given)
-        self.state[row] = 2
-        self.starts[row] = self.now
-        self.modes[row] = mode
         self.free = self.free - allocation
         self.version += 1
-        estimate = self.estimates[row] = self.queue.remove(job)
+        estimate = self.queue.remove(job)
+        self.ledger.begin(row, self.now, mode, estimate)
         self.running.add(row, self.now + estimate, allocation)
         if self.allocations is not None:
             self.allocations[row] = allocation
@@ -392,13 +393,13 @@ class System:
             The job is not waiting.
         """
         try:
-            waits = self.state[job.index] == State.WAITING
+            waits = self.ledger.waits(job.index)
         except (AttributeError, TypeError, IndexError):
             raise self._no_job(job) from None
         if not waits:
             raise self._not_waiting(job)
         job = self.jobs[job.index]
-        self.state[job.index] = State.REJECTED
+        self.ledger.reject(job.index)
         self.rejected.append(job.index)
         self.version += 1
         self.queue.remove(job)
@@ -433,7 +434,8 @@ class System:
     def _no_place(self, job: Job, allocation: Allocation | None) -> ScheduleError:
         who = f"job {job.id} at t={self.now} s"
         if allocation is None or not self.fits(job):
-            return ScheduleError(f"{who} {self.cluster.shortage(job, self.free)}")
+            until = " until it would end" if self.calendar else ""
+            return ScheduleError(f"{who} {self.cluster.shortage(job, self.room_for(job))}{until}")
         return ScheduleError(
             f"{who}: {allocation!r} does not lie within what is free, or is not what it needs"
         )
@@ -442,42 +444,32 @@ class System:
         return ScheduleError(f"a job of the workload is needed at t={self.now} s, found {found!r}")
 
     def _not_waiting(self, job: Job) -> ScheduleError:
-        state = State(self.state[job.index])
+        state = State(self.ledger.state[job.index])
         if state is State.UNSEEN:
             found = f"it is submitted at t={job.submit_time} s"
         elif state is State.REJECTED:
             found = "it was rejected"
         else:
-            found = f"it started at t={self.starts[job.index]} s"
+            found = f"it started at t={self.ledger.starts[job.index]} s"
         return ScheduleError(f"job {job.id} at t={self.now} s cannot start: it must be waiting; {found}")
 
     # --- actions of the simulation -------------------------------------------------------------------
 
     def submit(self, job: Job) -> None:
         """Add a job to the queue (called by the simulation)."""
-        self.state[job.index] = 1
+        self.ledger.submit(job.index)
         self.arrivals_left -= 1
         self.newcomers.append(job)
         self.queue.add(job, self.estimate(job))
 
-    def resubmit_at(self, job: Job) -> None:
-        """Replace a job by a copy with the submission time of this run (dependencies)."""
-        if self._submit_times is None:
-            self._submit_times = self.workload.column("submit_time").copy()
-            self.jobs = self.jobs.copy()
-        self._submit_times[job.index] = job.submit_time
-        self.jobs[job.index] = job
-
     def end(self, job: Job) -> None:
         """End a running job (called by the simulation)."""
         row = job.index
-        self.state[row] = 3
-        self.finishes[row] = self.now
+        self.ledger.end(row, self.now)
         self.ended.append(row)
         if self.allocations is not None:
             self.events.append(~row)
-        self.version += 1
-        self.free = self.free + self.running.remove(row)[2]
+        self._leave(job)
         if self._learns:
             self.estimator.observe(job, self)
 
@@ -490,23 +482,28 @@ class System:
 
     def correct(self, job: Job) -> None:
         """Correct the estimate of a running job that exceeded it."""
-        row, elapsed = job.index, self.now - self.starts[job.index]
+        elapsed = self.now - self.start_time(job)
         corrected = self._whole(self.estimator.correct(job, elapsed), job)
-        self.estimates[row] = max(corrected, elapsed + 1)
+        self.ledger.estimates[job.index] = max(corrected, elapsed + 1)
         self.expect(job)
 
     def expect(self, job: Job) -> None:
         """Adopt the corrected estimate of a running job."""
         row = job.index
         allocation = self.running.remove(row)[2]
-        self.running.add(row, self.starts[row] + self.estimates[row], allocation)
+        self.running.add(row, self.ledger.expected_end_of(row), allocation)
         self.corrections += 1
+        self.version += 1
+
+    def _leave(self, job: Job) -> None:
+        """Take back the resources of a running job."""
+        self.free = self.free + self.running.remove(job.index)[2]
         self.version += 1
 
     # --- actions of other partitions -----------------------------------------------------------------
 
     def withdraw(self, job: Job) -> None:
-        """Remove a waiting job that has left the queue of another partition."""
+        """Remove a job that was started or rejected in another partition in which it also queued."""
         self.queue.remove(job)
         self.newcomers = [newcomer for newcomer in self.newcomers if newcomer.index != job.index]
         self.rejected.append(job.index)
@@ -515,12 +512,11 @@ class System:
     def occupy(self, job: Job, allocation: Allocation) -> None:
         """Give resources to a job that has started in another partition, as long as it runs."""
         self.free = self.free - allocation
-        self.running.add(job.index, self.starts[job.index] + self.estimates[job.index], allocation)
+        self.running.add(job.index, self.ledger.expected_end_of(job.index), allocation)
         self.corrections += 1
         self.version += 1
 
     def vacate(self, job: Job) -> None:
         """Take back the resources of a job of another partition."""
-        self.free = self.free + self.running.remove(job.index)[2]
+        self._leave(job)
         self.corrections += 1
-        self.version += 1

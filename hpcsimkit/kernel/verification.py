@@ -192,7 +192,7 @@ def _wrong_duration(
 def _released(workload: Workload, end_time: Integers) -> tuple[Integers, Mask]:
     """Return the submission times in a run with dependencies, and which jobs cannot be submitted.
 
-    The rules are those of :class:`~hpcsimkit.kernel.dependencies.Dependencies`.
+    The rules are those of :class:`~hpcsimkit.kernel.gate.Dependencies`.
     """
     number, preceding, think = (workload.column(name) for name in ("id", "preceding", "think_time"))
     by_number = np.argsort(number)

@@ -12,8 +12,6 @@ from hpcsimkit.experiments.tables import Table
 from hpcsimkit.reproductions.scores import Standing
 from hpcsimkit.results.statistics import Comparison, Mean, p_value_text
 
-__all__ = ["comparison_cells", "mean_cells", "number", "per_cent", "spread_cell", "standings_table"]
-
 
 def number(value: float | None) -> str:
     """Return a mean with two decimal places, as in papers.

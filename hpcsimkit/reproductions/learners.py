@@ -17,8 +17,6 @@ from hpcsimkit.envs.interfaces import Encoder, Episodes, Mask, Reward
 from hpcsimkit.kernel.policy import Policy
 from hpcsimkit.reports.learning_curve import Curve, read_curve
 
-__all__ = ["Learner", "Training", "learning_curve_of", "trained_agent"]
-
 
 @dataclass(frozen=True)
 class Learner:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-__all__ = ["PAPERS", "SYSTEMS"]
-
 PAPERS: Mapping[str, Path] = {
     plan.parent.name.replace("_", "-"): plan.parent
     for plan in sorted(Path(__file__).parent.glob("*/plan.toml"))

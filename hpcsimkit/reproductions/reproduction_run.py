@@ -27,8 +27,6 @@ from hpcsimkit.reproductions.rivals import RIVALS, Field, measured_fields
 from hpcsimkit.reproductions.targets import Conclusion, targets_json, targets_rows
 from hpcsimkit.reproductions.templates import rendered
 
-__all__ = ["REPORT", "TARGETS", "ReproductionRun"]
-
 REPORT, TARGETS, RECORD, TASKS = "report.md", "targets.json", "reproduction.json", "tasks"
 PACKAGES = ("numpy", "scipy", "torch", "gymnasium", "simpy", "matplotlib")
 """Packages with recorded versions."""

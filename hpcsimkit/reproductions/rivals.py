@@ -34,8 +34,6 @@ from hpcsimkit.reproductions.cells import number
 from hpcsimkit.reproductions.sequences import BSLD, Contestant, Meeting, SequenceSet
 from hpcsimkit.results.statistics import Comparison, compared
 
-__all__ = ["RIVALS", "RULES", "Field", "field_of", "measured_fields", "parted"]
-
 RIVALS = "rivals"
 """Flag for running the baselines only, without training the paper's agents."""
 

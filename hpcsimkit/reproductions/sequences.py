@@ -24,17 +24,6 @@ from hpcsimkit.kernel.policy import Policy
 from hpcsimkit.reproductions.learners import Learner
 from hpcsimkit.results.metrics import evaluate
 
-__all__ = [
-    "BSLD",
-    "MEASURES",
-    "OF_PROMISES",
-    "Contestant",
-    "Meeting",
-    "SequenceSet",
-    "mean_over_draws",
-    "starts_apart",
-]
-
 Floats = NDArray[np.float64]
 Rules = Literal["textbook", "dirlab"]
 

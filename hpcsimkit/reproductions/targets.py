@@ -10,8 +10,6 @@ from typing import NamedTuple
 from hpcsimkit.experiments.console import plain_table
 from hpcsimkit.experiments.tables import Table
 
-__all__ = ["Conclusion", "Target", "same_digits", "targets_json", "targets_rows", "targets_table"]
-
 
 class Target(NamedTuple):
     """Target of a reproduction: a published value or statement.

@@ -19,16 +19,18 @@ from hpcsimkit.reproductions.cells import comparison_cells, number, per_cent, sp
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-__all__ = ["rendered", "tidied"]
-
 METHODS = (
-    *("PaperFindings.of", "PaperFindings.published_table", "PaperFindings.table"),
-    *("Scores.mean", "Scores.of", "Scores.promises", "Scores.standings"),
+    *("PaperFindings.of", "PaperFindings.published_table", "PaperFindings.table", "PaperFindings.tabulated"),
+    *("Quantities.against", "Quantities.at", "Quantities.below", "Quantities.best_of"),
+    *("Quantities.cell", "Quantities.effect", "Quantities.has", "Quantities.interval"),
+    *("Quantities.matching", "Quantities.mean", "Quantities.promises", "Quantities.published"),
+    *("Quantities.rank", "Quantities.same_digits", "Quantities.spread", "Quantities.verdicts"),
+    "Quantities.worst",
     *("Comparison.families", "Comparison.family_of"),
     *("Logs.lines", "PaperLog.line", "UnmodifiedLog.line"),
     *("PublishedTable.number", "PublishedTable.of"),
 )
-"""Methods of the reproductions that a template of a folder may call; none of them writes."""
+"""Methods of the reproductions that templates of a folder and expressions may call; none of them writes."""
 
 PLAIN = (str, int, float, list, tuple, dict, set, frozenset)
 """Types all of whose methods it may call; the sandbox refuses those that change the object."""

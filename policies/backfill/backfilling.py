@@ -8,11 +8,11 @@ from hpcsimkit.cluster.base import Nodes, Room
 from hpcsimkit.cluster.opaque import Level
 from hpcsimkit.errors import UsageError
 from hpcsimkit.jobs.job import Job
+from hpcsimkit.kernel.expected import expected, needs_machines
 from hpcsimkit.kernel.policy import Backfiller
 from hpcsimkit.kernel.reservation import EASY, admissible
 from hpcsimkit.kernel.settling import SettlingBackfiller
 from hpcsimkit.kernel.system import System
-from hpcsimkit.policies.backfill.expected import expected, needs_machines
 
 __all__ = ["EASY", "Greedy", "Reservations"]
 
@@ -80,7 +80,7 @@ class Reservations(Backfiller):
                 continue
             self._levels[job.index] = profile.level(estimate, system.free)
             yield job
-            if job not in system.queue:
+            if system.ledger.started(job.index):
                 profile.occupy(now, now + estimate, system.given(job.index))
         else:
             return
@@ -89,7 +89,7 @@ class Reservations(Backfiller):
             if job.index not in reserved and profile.fits(job, estimate):
                 self._levels[job.index] = profile.level(estimate, system.free)
                 yield job
-                if job not in system.queue:
+                if system.ledger.started(job.index):
                     profile.occupy(now, now + estimate, system.given(job.index))
 
     def level(self, job: Job, system: System) -> Level:

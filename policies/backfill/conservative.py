@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 from hpcsimkit.cluster.opaque import Allocation, Level
 from hpcsimkit.jobs.job import Job
+from hpcsimkit.kernel.expected import expected, needs_machines
 from hpcsimkit.kernel.policy import Backfiller
 from hpcsimkit.kernel.system import System
-from hpcsimkit.policies.backfill.expected import expected, needs_machines
 
 __all__ = ["Conservative"]
 
@@ -67,6 +67,8 @@ class Conservative(Backfiller):
         self._take_in_starts(system, self._due)
         self._profile.advance(now)
         self._take_in_rejections(system)
+        # The kept plan holds as long as every expected end is where it was when the plan was made. Otherwise,
+        # or if a job that was due did not start, slots may overlap with jobs that run now.
         overrun = system.running.overrun(now)
         held = bool(self._due)
         corrected = system.corrections != self._seen_corrections
@@ -78,10 +80,10 @@ class Conservative(Backfiller):
             self._compress(system)
         self._seen_ends = len(system.ended)
         self._seen_corrections = system.corrections
-        self._broken = self._overrun = overrun
+        self._broken = self._overrun = overrun  # next time, the ends of this pass's overruns are others again
         for job in system.newcomers:
-            if job.index not in self._slots and job in system.queue:
-                self._welcome(job, system)
+            if job.index not in self._slots and system.ledger.waits(job.index):
+                self._reserve_on_arrival(job, system)
         self._find_due(now)
 
     def due(self, job: Job, system: System) -> bool:
@@ -120,12 +122,12 @@ class Conservative(Backfiller):
     # --- the plan --------------------------------------------------------------------------------------
 
     def _take_in_starts(self, system: System, due: set[int]) -> None:
-        """Replace the planned allocations of those due jobs that have started by their actual allocations.
+        """In the profile, replace the planned by the actual allocation of each due job that has started.
 
         During a pass, only a job for which a level was asked since the last start can have started.
         """
         self._seen_version = system.version
-        started = [row for row in due if system.starts[row] >= 0]
+        started = [row for row in due if system.ledger.started(row)]
         self._asked.clear()
         for row in started:
             start, estimate, planned = self._slots[row]
@@ -157,7 +159,7 @@ class Conservative(Backfiller):
         while due_times and (due_times[0][1] not in slots or slots[due_times[0][1]].start != due_times[0][0]):
             heappop(due_times)
 
-    def _welcome(self, job: Job, system: System) -> None:
+    def _reserve_on_arrival(self, job: Job, system: System) -> None:
         """Reserve the earliest feasible slot for a job that has arrived."""
         if needs_machines(job, system):
             self._need_machines.add(job.index)
@@ -182,7 +184,7 @@ class Conservative(Backfiller):
         """
         now, until, self._vacated = system.now, self._vacated, 0
         for row in system.ended[self._seen_ends :]:
-            expected_end = system.starts[row] + system.estimates[row]
+            expected_end = system.ledger.expected_end_of(row)
             if expected_end > now:
                 self._profile.release(now, expected_end, system.given(row))
                 until = max(until, expected_end)

@@ -88,7 +88,7 @@ class PublishedEASY(SettlingBackfiller):
         for job in jobs:
             if estimate(job) < window and fits(job, system.free):
                 yield job
-                if self.skips_after_start and job not in system.queue:
+                if self.skips_after_start and system.ledger.started(job.index):
                     self._left_out |= next(jobs, None) is not None
 
     def skip(self, system: System) -> bool:
@@ -141,7 +141,7 @@ class FittingCandidates(SettlingBackfiller):
         while jobs:
             job = jobs.pop(0)
             yield job
-            if job not in system.queue:
+            if system.ledger.started(job.index):
                 jobs = self._candidates(head, system)
 
     def _candidates(self, head: Job, system: System) -> list[Job]:
@@ -220,5 +220,5 @@ class PartialEASY(Backfiller):
             estimate = system.estimate(job)
             if job is not head and cluster.admits(job, estimate, room):
                 yield job
-                if job not in system.queue:
+                if system.ledger.started(job.index):
                     cluster.take(job, estimate, room, system.running.allocation(job))

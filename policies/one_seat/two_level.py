@@ -9,10 +9,11 @@ from typing import Any
 from hpcsimkit.errors import UsageError
 from hpcsimkit.jobs.job import Job
 from hpcsimkit.kernel.decision import Decision, External
+from hpcsimkit.kernel.ledger import Mode
 from hpcsimkit.kernel.pipeline import ask
 from hpcsimkit.kernel.policy import FCFS, Order, Policy
 from hpcsimkit.kernel.reservation import EASY
-from hpcsimkit.kernel.system import Mode, System
+from hpcsimkit.kernel.system import System
 
 __all__ = ["STAGE", "TwoLevel"]
 

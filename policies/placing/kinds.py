@@ -274,7 +274,7 @@ class KindsInRun:
 
     def _ended(self, row: int, style: str) -> None:
         job = self._system.jobs[row]
-        took = self._system.finishes[row] - self._system.starts[row]
+        took = self._system.ledger.end_of(row) - self._system.ledger.start_of(row)
         if took:
             size = self._size.key(job)
             self.classifier.observe(self._programs[row], style, size, took / job.requested_time)

@@ -237,7 +237,7 @@ class _Memory:
         """Yield the run times of jobs [s], as far as they are known now."""
         system = self._system
         for row in rows:
-            start, finish = system.starts[row], system.finishes[row]
+            start, finish = system.ledger.start_of(row), system.ledger.end_of(row)
             if finish >= 0:
                 run_time = finish - start
             else:

@@ -80,6 +80,6 @@ class Predicted(Estimator):
         return max(estimate, elapsed + 1)
 
     def observe(self, job: Job, system: System) -> None:
-        """Let the predictor learn from the job, which has run for as long as it did in this run."""
+        """Train on the run time of this simulation, which may differ from the log's (kills, locality)."""
         self._predictions.pop(job.index, None)
         self._predictor.observe(job, system.now - system.start_time(job))

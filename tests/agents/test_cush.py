@@ -230,7 +230,7 @@ class NaiveUnits(Observer):
         out = np.zeros(image.shape, dtype=np.float32)
         for (resource, node, unit), row in self.owner.items():
             penalty = system.expected_penalty(system.jobs[row], system.given(row))
-            expected = system.starts[row] + max(1, round(system.jobs[row].requested_time + penalty))
+            expected = system.ledger.starts[row] + max(1, round(system.jobs[row].requested_time + penalty))
             column = resource * image.nodes * image.units[0] + node * image.units[resource] + unit
             for step in range(image.steps):
                 out[0, step, column] = step == 0 or expected - system.now > step

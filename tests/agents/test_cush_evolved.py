@@ -163,7 +163,7 @@ def test_the_sum_of_rewards_is_minus_the_normalised_turnaround_penalties_include
     assert env.episode is not None
     system = env.episode.simulation.system
     assert total == pytest.approx(-fared(system).normalised_turnaround)
-    assert (np.array(system.finishes) - system.starts > system.workload.requested_time).any()
+    assert (np.array(system.ledger.ends) - system.ledger.starts > system.workload.requested_time).any()
 
 
 def test_job_sets_are_those_of_the_problem() -> None:

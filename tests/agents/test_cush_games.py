@@ -91,7 +91,7 @@ def test_local_rewards_by_hand() -> None:
         reward    0 0  -1.25   -2       0  0       0  0  0     (C waited 2 s as B starts)
     """
     simulation = finished((0, 2, 2, 0), (0, 4, 1, 0), (0, 1, 1, 0))
-    assert simulation.system.starts == [0, 2, 2]
+    assert simulation.system.ledger.starts == [0, 2, 2]
     assert local_rewards(simulation.system).tolist() == [0, 0, -1.25, -2, 0, 0, 0, 0, 0]
 
 
@@ -104,7 +104,7 @@ def test_local_rewards_of_jobs_that_come_later() -> None:
         decision  -   A  -   -   -     B  -   -   C  -
     """
     simulation = finished((1, 3, 2, 0), (2, 2, 2, 0), (6, 1, 1, 0))
-    assert simulation.system.starts == [1, 4, 6]
+    assert simulation.system.ledger.starts == [1, 4, 6]
     assert local_rewards(simulation.system).tolist() == [0, 0, 0, 0, -0.5, 0, 0, 0, 0, 0]
 
 
@@ -207,10 +207,10 @@ def test_who_takes_the_shortest_plays_the_schedule_of_sjf(system: Any, shared: P
         run = problem.scenario(jobs).simulation(closed)
         run.run()
         found, expected = game.system, run.system
-        assert found.starts == expected.starts and found.finishes == expected.finishes
+        assert found.ledger.starts == expected.ledger.starts and found.ledger.ends == expected.ledger.ends
         assert found.allocations == expected.allocations
         reference = [int(row["start_SJF_best"]) for row in rows if int(row["jobset"]) == number]
-        assert found.starts == reference
+        assert found.ledger.starts == reference
         assert game.rewards().tolist() == local_rewards(expected).tolist()
         assert game.fared() == fared(expected)
         assert game.step == len(game.rewards()) and max(steps(game)) < game.step
@@ -220,7 +220,7 @@ def test_what_nobody_has_a_choice_about_is_not_asked() -> None:
     """A and B want all there is: which of them is first is the only question, as nothing else is to come."""
     (game,), _ = played(job_set((0, 2, *ALL), (0, 3, *ALL)), sure(first))
     assert game.taken == [(0, 0, 0)]
-    assert game.system.starts == [0, 2]
+    assert game.system.ledger.starts == [0, 2]
     assert game.step == len(game.rewards()) == 5 + 2
     (game,), states = played(job_set((0, 2, *ALL)), sure(first))
     assert game.taken == [] and states.busy == [] and game.decision is None
@@ -239,7 +239,7 @@ def test_time_goes_on_to_the_next_decision() -> None:
 def test_nothing_lets_a_second_pass() -> None:
     """A (3 s) waits for B, which comes at 5; then one of them must start, and the other waits for its end."""
     (game,), _ = played(job_set((0, 3, 1, 1), (5, 2, 1, 1)), sure(nothing_if_possible))
-    assert game.system.starts == [5, 8]
+    assert game.system.ledger.starts == [5, 8]
     # At 5 the start is the sixth step; nothing is started after it, nor at 6 and 7. At 8 only B is left.
     assert steps(game) == [0, 1, 2, 3, 4, 5, 6, 7, 8]
     assert actions(game) == [3, 3, 3, 3, 3, 0, 3, 3, 3]
@@ -249,7 +249,7 @@ def test_who_stands_behind_the_slots_moves_up_at_once() -> None:
     """Four one after the other in the same second, of which three are seen; the steps are counted."""
     jobs = job_set(*[(0, 9, 1, 1)] * 4, LATER)
     (game,), states = played(jobs, sure(first))
-    assert game.system.starts == [0, 0, 0, 0, 50]
+    assert game.system.ledger.starts == [0, 0, 0, 0, 50]
     assert (steps(game), actions(game)) == ([0, 1, 2, 3], [0, 0, 0, 0])
     seen = [np.count_nonzero(each[:, -1]) for each in states.jobs]
     assert seen == [3, 3, 2, 1]
@@ -301,7 +301,7 @@ def test_actions_of_one_game_are_independent() -> None:
         return np.tile(np.array([0.1, 0, 0, 0.9], dtype=np.float32), (len(valid), 1))
 
     games, _ = played(job_set((0, 1, 1, 1), (999, 1, 1, 1)), selector, count=400)
-    waits = np.array([game.system.starts[0] for game in games])
+    waits = np.array([game.system.ledger.starts[0] for game in games])
     assert waits.mean() == pytest.approx(9, abs=4 * (0.9 / 0.01 / 400) ** 0.5)
 
 
@@ -315,7 +315,7 @@ def test_placements_are_drawn_as_probable_as_they_are_and_noted() -> None:
         styles = [each.breadth_first for each in placed if each.kind == kind]
         assert np.mean(styles) == pytest.approx(share, abs=4 * (share * (1 - share) / len(styles)) ** 0.5)
     for game in games[:50]:
-        order = np.argsort(game.system.starts, kind="stable").tolist()
+        order = np.argsort(game.system.ledger.starts, kind="stable").tolist()
         assert len(order) == len(game.placed) == 3
         for row, each in zip(order, game.placed, strict=True):
             assert each.kind == game.system.jobs[row].kind
@@ -344,7 +344,7 @@ def test_the_same_generator_gives_the_same_games() -> None:
     runs = [
         played(scenario.workload, unlike(problem), problem, half, count=6, seed=seed)[0] for seed in (1, 1, 2)
     ]
-    told = [[(game.taken, game.placed, game.system.starts) for game in games] for games in runs]
+    told = [[(game.taken, game.placed, game.system.ledger.starts) for game in games] for games in runs]
     assert told[0] == told[1] != told[2]
     assert len({str(each) for each in told[0]}) > 1, "the games of a set are different ones"
 
@@ -373,7 +373,7 @@ def test_small_clusters_pay_what_so_many_nodes_of_the_large_one_pay() -> None:
         simulation = problem.scenario(job_set((0, 8, 2 * nodes, 1, 1))).simulation(problem.pipeline())
         while simulation.next_decision() is not None:
             simulation.answer_position(0)  # depth-first, which does not suit it
-        assert simulation.system.finishes == [8 + round(2.0 * 8 * size)]
+        assert simulation.system.ledger.ends == [8 + round(2.0 * 8 * size)]
 
 
 @pytest.mark.parametrize(
@@ -426,7 +426,7 @@ def test_agents_on_the_seats_play_the_game_of_their_best_actions(seats: str) -> 
         (game,), _ = played(scenario.workload, best, problem)
         run = scenario.simulation(problem.pipeline(order, placement))
         run.run()
-        assert run.system.starts == game.system.starts
+        assert run.system.ledger.starts == game.system.ledger.starts
         assert run.system.allocations == game.system.allocations
         declined += actions(game).count(problem.slots)
     assert declined > 10, "not only because everybody starts at once"

@@ -68,7 +68,7 @@ def games(guidance: float, count: int = 5) -> list[TaughtGame]:
 
 
 def starts(played: Game) -> list[int]:
-    return list(played.system.starts)
+    return list(played.system.ledger.starts)
 
 
 def test_regrets_are_differences_of_the_teachers_scores() -> None:

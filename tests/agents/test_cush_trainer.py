@@ -92,7 +92,7 @@ class Recorded(Game):
         valid = np.zeros(TINY.mask.actions, dtype=np.bool_)
         TINY.image.bind(self.system)(self.decision, seen)
         TINY.mask.write(self.decision, valid)
-        started = sum(start >= 0 for start in self.system.starts)
+        started = sum(start >= 0 for start in self.system.ledger.starts)
         self.__dict__.setdefault("seen", []).append((seen, valid, action, self.system.now + started))
         super().take(state, action, position)
 
@@ -137,7 +137,7 @@ class OneEpoch:
 
     def ntat(self, game: Any) -> float:
         system = game.system
-        rows = zip(system.jobs, system.starts, system.finishes, strict=True)
+        rows = zip(system.jobs, system.ledger.starts, system.ledger.ends, strict=True)
         return float(np.mean([(end - job.submit_time) / (end - start) for job, start, end in rows]))
 
     def expected(self, number: int, step: int) -> float:
@@ -202,7 +202,7 @@ def test_the_policy_selector_follows_the_gradient_of_reinforce(monkeypatch: pyte
         for job, allocation in zip(game.system.jobs, game.system.allocations, strict=True):
             kind = torch.tensor([[1.0, 0.0], [0.0, 1.0]], dtype=torch.float64)[job.kind]
             style = ("depth", "breadth").index(allocation.style)
-            longer = game.system.finishes[job.index] - game.system.starts[job.index] - job.run_time
+            longer = game.system.ledger.ends[job.index] - game.system.ledger.starts[job.index] - job.run_time
             total = total - longer * network(kind).log_softmax(dim=0)[style]
     total.backward()
     assert min(float(values.grad.abs().max()) for values in network.parameters()) > 1e-2
@@ -278,9 +278,11 @@ def test_what_is_told_of_an_epoch(monkeypatch: pytest.MonkeyPatch) -> None:
 
     epoch = OneEpoch(monkeypatch, step=False, before=prefers)
     systems = [game.system for game in epoch.games]
-    waits = [start - job.submit_time for s in systems for job, start in zip(s.jobs, s.starts, strict=True)]
+    waits = [
+        start - job.submit_time for s in systems for job, start in zip(s.jobs, s.ledger.starts, strict=True)
+    ]
     turnarounds = [
-        end - job.submit_time for s in systems for job, end in zip(s.jobs, s.finishes, strict=True)
+        end - job.submit_time for s in systems for job, end in zip(s.jobs, s.ledger.ends, strict=True)
     ]
     styles: dict[int, list[bool]] = {0: [], 1: []}
     for system in systems:

@@ -59,9 +59,9 @@ def test_the_whole_of_it(cli: CLI, logs: list[str], tmp_path: Path) -> None:
     page_is_whole(report)
     assert str(tmp_path) not in report
     pictures = {path.name for path in (tmp_path / "out").glob("*.png")}
-    kinds = ("sizes", "modes", "learning", "weeks", "synthetic")
+    kinds = ("waits", "learning", "synthetic")
     of_logs = {f"{log}-{kind}.png" for log in ("Theta-2022", "HPC2N") for kind in kinds}
-    assert pictures == {"kiviat.png", "orders.png", *of_logs}
+    assert pictures == {"orders.png", *of_logs}
     targets_say_which_log(tmp_path / "out")
 
     again = cli("reproduce", "dras", *logs, "--quick", "--out", "out", "--workers", 1)
@@ -74,12 +74,12 @@ def test_the_whole_of_it(cli: CLI, logs: list[str], tmp_path: Path) -> None:
 
 
 def page_is_whole(report: str) -> None:
-    for heading in ("In short", "How it was done", "Differences from the paper", "Figure 7: everything at a glance",
+    for heading in ("In short", "How it was done", "Differences from the paper",
                     "Theta-2022: metrics", "Theta-2022: waits of the largest jobs (figure 8)",
                     "Theta-2022: how jobs start (table 4, figure 9)",
                     "Theta-2022: best action, drawn, constant slot", "Heuristics outside the paper", "HPC2N: learning (figure 6)",
-                    "HPC2N: static and dynamic (figure 10)", "Figure 4: synthetic jobs",
-                    "Figure 5: the order of job sets", "Trainings", "Overhead (section 6.7)",
+                    "Figure 4: synthetic jobs",
+                    "Figure 5: the order of job sets", "Trainings",
                     "Targets"):  # fmt: skip
         assert f"\n## {heading}\n" in report
     assert "**The quick version** (`--quick`)" in report
@@ -97,9 +97,6 @@ def page_is_whole(report: str) -> None:
         assert sum(map(float, cells[1::4])) == pytest.approx(100, abs=0.02), row
         if row in ("Optimization", "BinPacking", "Random", "Decima-PG"):
             assert cells[5] == "100.00", "nobody reserves or backfills"
-    measured = report.split("## Overhead")[1]
-    for kind, weights in (("DRAS-PG", "21 890 053"), ("DRAS-PPO", "21 891 054")):
-        assert f"| {kind} | 4 360 | {weights} |" not in measured, "no such machine here"
 
 
 def table(report: str, heading: str) -> dict[str, list[str]]:
@@ -114,7 +111,9 @@ def targets_say_which_log(out: Path) -> None:
     theta = [each for what, each in targets.items() if what.startswith("Theta-2022")]
     others = [each for what, each in targets.items() if what.startswith("HPC2N")]
     assert len(theta) == len(others) == 12, "of the best of the four, and of two that the paper lacks"
-    assert [each["met"] is None for each in theta] == [False] * 4 + [True] * 8
+    judged = [each for each in theta if each["met"] is not None]
+    assert len(judged) == 4
+    assert not [each for each in judged if "paid" in each["what"] or "Evolved" in each["what"]]
     assert all(each["met"] is None for each in others), "for comparison only"
 
 
@@ -129,21 +128,6 @@ def test_rivals_alone(cli: CLI, logs: list[str], tmp_path: Path) -> None:
     assert {path.name.split("-")[0] for path in (tmp_path / "out" / "tasks").iterdir()} == {"runs"}
     other = cli("reproduce", "dras", *logs, "--quick", "--out", "out", "--workers", 1)
     assert "out: results of other settings are there: rivals was True, is False; --over" in other.line()
-
-
-def test_behaviour_alone(cli: CLI, logs: list[str], tmp_path: Path) -> None:
-    """The four learners beside a random agent and constant slots; no other agent is trained."""
-    outcome = cli("reproduce", "dras", logs[1], "--quick", "--behaviour", "--out", "out", "--workers", 1)
-    assert (outcome.code, outcome.err) == (0, "")
-    report = (tmp_path / "out" / "report.md").read_text()
-    rows = table(report, "HPC2N: best action, drawn, constant slot")
-    agents = ["DRAS-PG", "DRAS-PPO", "*DRAS-PG, drawn*", "*DRAS-PPO, drawn*"]
-    assert list(rows) == ["FCFS/EASY", "*Random, two levels*", *(f"*{name}*" for name in SLOTS), *agents]
-    assert {rows[name][4] for name in agents} <= {"yes", "no"}
-    trained = [
-        path.name for path in (tmp_path / "out" / "tasks").iterdir() if path.name.startswith("HPC2N-p")
-    ]
-    assert sorted(trained) == ["HPC2N-pg-0", "HPC2N-pg-1", "HPC2N-ppo-0", "HPC2N-ppo-1"]
 
 
 def test_full_size_is_for_dras_only(cli: CLI, logs: list[str]) -> None:

@@ -50,7 +50,7 @@ def test_the_whole_of_it(cli: CLI, log: str, tmp_path: Path) -> None:
     assert "| 0, 0, 760, 60 | 0, 0, 500, 600 |" in report
     assert str(tmp_path) not in report
     pictures = {path.name for path in (tmp_path / "out").glob("*.png")}
-    assert pictures == {"cases.png", "rules.png", "agents.png", "seeds.png"}
+    assert pictures == {"rules.png", "seeds-Lublin-1-fcfs.png", "seeds-Lublin-1-sjf.png"}
     targets = {row["what"]: row for row in json.loads((tmp_path / "out" / "targets.json").read_text())}
     inspector = targets["SchedInspector, table 4, Lublin-1: numbers equal to the digit"]
     assert (inspector["paper"], inspector["ours"], inspector["met"]) == (1.0, 0.0, False)

@@ -20,25 +20,11 @@ from hpcsimkit.errors import UsageError
 from hpcsimkit.policies.dirlab import FittingCandidates
 from hpcsimkit.reproductions.learners import Learner
 from hpcsimkit.reproductions.plans.comparisons import Comparison
+from hpcsimkit.reproductions.plans.findings import PaperFindings
 from hpcsimkit.reproductions.plans.logs import PaperLog
 from hpcsimkit.reproductions.plans.parts import Parts
 from hpcsimkit.reproductions.plans.planned import PaperReproduction, reproduction_named
-from hpcsimkit.reproductions.rlbackfilling.own import (
-    ACTUAL,
-    CHANCE,
-    EASY_AR,
-    EASY_SJF,
-    GUARDED_SHORTEST,
-    PUBLISHED_EASY,
-    REQUESTED,
-    TEXTBOOK_EASY,
-    UNGUARDED_SHORTEST,
-    Noise,
-    OwnFindings,
-    agent_row,
-    noisy,
-    row,
-)
+from hpcsimkit.reproductions.rlbackfilling.own import noisy
 from hpcsimkit.reproductions.scores import Scores
 from hpcsimkit.reproductions.sequences import BSLD, OF_PROMISES, Contestant, Meeting, SequenceSet
 from hpcsimkit.workloads import default_workload, write_swf
@@ -49,7 +35,11 @@ TINY = {
     "sequences": 2, "published_sequences": 2, "draws": 2, "steps": 100, "evolved_steps": 100,
     "orders": ["fcfs"], "modes": ["unguarded"], "evolved_modes": ["guarded"], "noises": [0.2], "noise_jobs": 500,
 }  # fmt: skip
-GUARDED, JOBS = "guarded, evolved", 1024
+PUBLISHED_EASY, EASY_AR, TEXTBOOK_EASY = "published EASY", "published EASY-AR", "textbook EASY"
+EASY_SJF, CHANCE = "textbook EASY, SJF candidates", "random agent, unguarded"
+UNGUARDED_SHORTEST, GUARDED_SHORTEST = "shortest fitting first, unguarded", "shortest fitting first, guarded"
+GUARDED, JOBS = "agent, guarded, evolved", 1024
+UNGUARDED, GREEDY = "agent, unguarded", "agent, unguarded, greedy"
 PUBLISHED_SJF = f"{PUBLISHED_EASY}, SJF candidates"
 LOG_JOBS = 3200
 
@@ -60,6 +50,10 @@ def tiny(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     size = dict(TINY)
     monkeypatch.setitem(KIND.paper.sizes, "quick", size)
     return size
+
+
+def row(order: str, backfiller: str) -> str:
+    return f"{order.upper()} + {backfiller}"
 
 
 def paper(*logs: Path, seed: int = 0) -> PaperReproduction:
@@ -100,7 +94,7 @@ def test_one_log(cli: CLI, logs: list[str], tmp_path: Path) -> None:
     report = (tmp_path / "out" / "report.md").read_text()
     for heading in ("In short, as published", "Table 4, as published", "Figure 4: training", "Targets"):
         assert f"## {heading}" in report
-    for name in (PUBLISHED_EASY, TEXTBOOK_EASY, GUARDED_SHORTEST, CHANCE, agent_row(GUARDED)):
+    for name in (PUBLISHED_EASY, TEXTBOOK_EASY, GUARDED_SHORTEST, CHANCE, GUARDED):
         assert f"\n| FCFS + {name} |" in report
     targets = {each["what"]: each for each in json.loads((tmp_path / "out" / "targets.json").read_text())}
     base = targets["Lublin-1, published test: FCFS + published EASY, mean bounded slowdown"]
@@ -116,7 +110,7 @@ def test_the_whole_of_it(cli: CLI, logs: list[str], tmp_path: Path) -> None:
     assert lines[0] == (
         "Lublin-1: 3 200 jobs, the first 640 to learn from; 2 sequences of 1024 of the rest to be tested on"
     )
-    assert lines[2] == "6 agents, 3 sets of sequences with all their rivals"
+    assert lines[2] == "6 agents, 5 sets of sequences with all their rivals"
     assert lines[-1] == "results: out/report.md"
     report = (tmp_path / "out" / "report.md").read_text()
     for heading in ("In short, as published", "In short, on unseen jobs",
@@ -127,7 +121,7 @@ def test_the_whole_of_it(cli: CLI, logs: list[str], tmp_path: Path) -> None:
                     "Figure 4: training", "Targets"):  # fmt: skip
         assert f"## {heading}" in report
     for name in (PUBLISHED_EASY, PUBLISHED_SJF, TEXTBOOK_EASY, EASY_SJF, UNGUARDED_SHORTEST, GUARDED_SHORTEST,
-                 CHANCE, "agent of other", agent_row(GUARDED)):  # fmt: skip
+                 CHANCE, "agent of other", GUARDED):  # fmt: skip
         assert f"\n| FCFS + {name} |" in report
     assert "2 sequences: Wilcoxon's test gives p = 0.5 at least" in report
     assert str(tmp_path) not in report
@@ -212,17 +206,17 @@ def test_agents_abroad_take_the_longest_time_of_the_host(logs: list[str], tmp_pa
     seat = guest.scheduler(tmp_path / "store").backfiller  # type: ignore[attr-defined]
     assert seat.encoder.longest_time == here.longest_time != there.longest_time
     assert (seat.sample, seat.base.guarded) == (True, False)
-    assert rows[f"FCFS + {agent_row('unguarded', greedy=True)}"].sample is False
+    assert rows[f"FCFS + {GREEDY}"].sample is False
 
 
 def test_only_logs_of_the_paper_are_tested_as_published(
     logs: list[str], tmp_path: Path, tiny: dict[str, Any]
 ) -> None:
     files = [tmp_path / log for log in logs]
-    found = [(each.trace.name, each.protocol) for each in paper(*files).contests]
+    found = [(each.trace.name, each.protocol) for each in paper(*files).contests if each.label]
     assert found == [("Lublin-1", "published"), ("Lublin-1", "rest"), ("other", "rest")]
-    tiny["published"] = False
-    none = paper(*files).contests
+    tiny["as_published"] = False
+    none = [each for each in paper(*files).contests if each.label]
     assert {each.protocol for each in none} == {"rest"}
     with_ar = {each.trace.name: row("fcfs", EASY_AR) in each.meetings
                for each in none}  # fmt: skip
@@ -244,7 +238,7 @@ UNTRAINED = {
 """References: shortest fitting first unguarded and guarded, textbook EASY, with SJF candidates; random agent."""
 
 
-def played(log: Path, tmp_path: Path, *names: str) -> tuple[OwnFindings, Scores]:
+def played(log: Path, tmp_path: Path, *names: str) -> tuple[PaperFindings, Scores]:
     """Run rows that need no training on the published sequences."""
     found = paper(log)
     contest = next(each for each in found.contests if each.protocol == "published")
@@ -253,7 +247,10 @@ def played(log: Path, tmp_path: Path, *names: str) -> tuple[OwnFindings, Scores]
     contest, store = contest._replace(contestants=kept), Store(tmp_path)
     for task in contest.meetings.values():
         store.perform(task, lambda done: None)
-    return OwnFindings(found, store), Scores.kept(contest, store)
+    findings, scores = PaperFindings(found, store), Scores.kept(contest, store)
+    vars(findings)["scores"] = [scores]
+    found.paper = found.paper.model_copy(update={"times": [], "targets": found.paper.targets[:1]})
+    return findings, scores
 
 
 @pytest.mark.parametrize("name", [pytest.param("lublin-1.swf", marks=pytest.mark.slow), "lublin-2.swf"])
@@ -263,7 +260,7 @@ def test_rows_without_training(name: str, shared: Path, tmp_path: Path, tiny: di
     bases = [row(order, PUBLISHED_EASY) for order in ("fcfs", "sjf", "wfp3", "f1")]
     names = [*bases, *(row(order, each) for order in ("fcfs", "sjf") for each in rivals)]
     findings, scores = played(shared / "traces" / name, tmp_path, *names)
-    targets = list(findings.base_targets(scores))
+    targets = findings.digits()
     assert len(targets) == 4
     assert [each.what for each in targets if not each.met] == []
     for order, expected in UNTRAINED[name].items():
@@ -284,7 +281,7 @@ def test_rows_with_requested_times(file: str, shared: Path, tmp_path: Path, tiny
     names = [row(order, PUBLISHED_EASY) for order in ("fcfs", "sjf", "wfp3", "f1")]
     names += [row(order, EASY_AR) for order in ("fcfs", "sjf")]
     findings, scores = played(shared / "traces" / file, tmp_path, *names)
-    targets = list(findings.base_targets(scores))
+    targets = findings.digits()
     assert len(targets) == 6
     missed = [(each.what, round(each.ours, 2)) for each in targets if not each.met]
     what = "SDSC-SP2, published test: FCFS + published EASY-AR, mean bounded slowdown"
@@ -311,17 +308,19 @@ def scores_of(values: dict[str, list[float]], **promises: list[float]) -> Scores
     count = len(next(iter(values.values())))
     sequences = SequenceSet.of("x", jobs, [0] * count, 1)
     rows = [Contestant(name, made.backfilling_environment(jobs).policy) for name in values]
+    agents = {name: KIND.paper.rows["own" if "agent" in name else "easy"] for name in values}
     measured = {
         name: {BSLD: np.array(each), **{key: np.array(list_) for key, list_ in promises.items()}}
         for name, each in values.items()
     }
     plan = KIND.paper.comparisons["rest"]
-    contest = Comparison(plan, "rest", found.traces.first, Parts({}), sequences, rows, {})
+    parts = Parts({**TINY, "log": found.traces.first, "way": "unguarded"})
+    contest = Comparison(plan, "rest", found.traces.first, parts, sequences, rows, agents)
     return Scores(contest, measured)
 
 
-def findings() -> OwnFindings:
-    return OwnFindings(paper(Path("lublin-1.swf")), Store(Path("nowhere")))
+def findings() -> PaperFindings:
+    return PaperFindings(paper(Path("lublin-1.swf")), Store(Path("nowhere")))
 
 
 def test_who_draws_has_several_runs(tmp_path: Path) -> None:
@@ -342,9 +341,9 @@ def test_who_draws_has_several_runs(tmp_path: Path) -> None:
 
 
 def test_only_who_draws_has_them(logs: list[str], tmp_path: Path) -> None:
-    (contest,) = paper(tmp_path / logs[1]).contests
+    contest, *_ = paper(tmp_path / logs[1]).contests
     several = {name for name, task in contest.meetings.items() if task.size == 2 * 2 * JOBS}
-    assert several == {row("fcfs", CHANCE), row("fcfs", agent_row("unguarded"))}
+    assert several == {row("fcfs", CHANCE), row("fcfs", UNGUARDED)}
 
 
 def test_promises_by_hand() -> None:
@@ -354,18 +353,22 @@ def test_promises_by_hand() -> None:
         mean_delay_of_broken=[60.0, 120.0],
     )  # fmt: skip
     assert set(OF_PROMISES) == {"promises", "broken_promises", "mean_delay_of_broken"}
-    assert findings().promises_table(found, "fcfs")[1] == [["FCFS + a", "20", "5", "25.0 %", "1.6"]]
+    table = findings().tabulated("promises", [found], shown=["FCFS + a"])
+    assert table.rows == [["FCFS + a", "20", "5", "25.0 %", "1.6"]]
 
 
 def test_targets_by_hand() -> None:
-    agent = row("fcfs", agent_row("unguarded"))
+    agent = row("fcfs", UNGUARDED)
     noise = np.linspace(0, 1, 10)
     values = {
         row("fcfs", PUBLISHED_EASY): list(100 + noise), agent: list(70 + noise),
-        row("fcfs", agent_row("unguarded", greedy=True)): list(80 + noise),
+        row("fcfs", GREEDY): list(80 + noise),
         row("fcfs", UNGUARDED_SHORTEST): list(75 - noise), row("fcfs", EASY_SJF): list(70.1 - 2 * noise),
     }  # fmt: skip
-    found = {each.what: each for each in findings().agent_targets(scores_of(values), "unguarded")}
+    of = findings()
+    vars(of)["scores"] = [scores_of(values)]
+    of.plan.paper = of.plan.paper.model_copy(update={"times": []})
+    found = {each.what: each for each in of.targets()}
     words = f"Lublin-1, unseen jobs: {agent}, below"
     gain = found[f"{words} FCFS + {PUBLISHED_EASY} by [%]"]
     assert gain.ours == pytest.approx(100 * (1 - 70.5 / 100.5))
@@ -380,7 +383,7 @@ def test_table_4_has_the_papers_numbers_beside_ours() -> None:
     found = scores_of({row("fcfs", PUBLISHED_EASY): [190.0, 192.0], row("f1", PUBLISHED_EASY): [50.0, 52.0]})
     of = findings()
     vars(of)["scores"] = [found]
-    headings, lines = of.table_4("rest")
+    headings, lines = of.tabulated("table_4")
     cells = dict(zip(headings, lines[0], strict=True))
     assert cells["log, base scheduler"] == "Lublin-1, FCFS"
     assert (cells["*EASY*"], cells["EASY"], cells["*agent*"]) == ("192.89", "191.00", "83.43")
@@ -390,9 +393,9 @@ def test_table_4_has_the_papers_numbers_beside_ours() -> None:
 # --- estimates --------------------------------------------------------------------------------------------
 
 
-def levels(tmp_path: Path, log: Workload) -> list[str]:
-    write_swf(log, tmp_path / "log.swf")
-    return Noise(paper(tmp_path / "log.swf").traces.first).levels
+def estimates(found: PaperReproduction) -> dict[str, Comparison]:
+    of = (each for each in found.contests if each.protocol in ("estimates", "requested"))
+    return {f"{each.variables['share']}": each for each in of}
 
 
 def test_noise_is_a_share_of_run_times(tmp_path: Path) -> None:
@@ -402,22 +405,27 @@ def test_noise_is_a_share_of_run_times(tmp_path: Path) -> None:
     long = log.run_time > 10_000
     assert (other[long].min(), other[long].max()) == pytest.approx((1.0, 2.0), abs=0.01)
     assert (other[long] - 1) / 10 == pytest.approx(one[long] - 1, abs=1e-4), "the same draws"
-    assert levels(tmp_path, as_long_as_asked(log)) == [ACTUAL, "+20 %"]
-    assert levels(tmp_path, log) == [ACTUAL, "+20 %", REQUESTED]
+    for name, each in (("as-long.swf", as_long_as_asked(log)), ("log.swf", log)):
+        write_swf(each, tmp_path / name)
+    assert list(estimates(paper(tmp_path / "as-long.swf"))) == ["0.0", "0.2"]
+    both = paper(tmp_path / "as-long.swf", tmp_path / "log.swf")
+    assert list(estimates(both)) == ["0.0", "0.2"], "the first log alone"
+    assert list(estimates(paper(tmp_path / "log.swf"))) == ["0.0", "0.2", "as requested"]
 
 
 def test_figure_1_is_of_noisy_logs(logs: list[str], tmp_path: Path) -> None:
-    noise = paper(tmp_path / logs[1]).tasks["noise"]
-    assert len(noise.meetings) == 3 * 4 * 2
+    found = paper(tmp_path / logs[1])
+    noise = estimates(found)
+    assert sum(len(each.meetings) for each in noise.values()) == 3 * 4 * 2
     times = {}
-    for level in noise.levels:
-        (scenario,) = noise.meetings[level, "FCFS + published EASY"].sequences.scenarios
+    for level, each in noise.items():
+        (scenario,) = each.meetings["FCFS + published EASY"].sequences.scenarios
         times[level] = scenario.workload.requested_time
-    log = noise.trace.log.first(500)
-    assert (times[ACTUAL] == log.run_time.clip(1)).all()
-    assert (times[REQUESTED] == log.requested_time).all()
-    assert (times["+20 %"] >= times[ACTUAL]).all()
-    assert times["+20 %"].sum() > times[ACTUAL].sum()
+    log = found.traces.first.log.first(500)
+    assert (times["0.0"] == log.run_time.clip(1)).all()
+    assert (times["as requested"] == log.requested_time).all()
+    assert (times["0.2"] >= times["0.0"]).all()
+    assert times["0.2"].sum() > times["0.0"].sum()
 
 
 def test_a_log_too_short_is_told(tmp_path: Path) -> None:

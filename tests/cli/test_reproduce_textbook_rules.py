@@ -70,7 +70,7 @@ def test_the_whole_of_it(cli: CLI, logs: list[str], tmp_path: Path) -> None:
     assert str(tmp_path) not in report
     pictures = {path.name for path in (tmp_path / "out").glob("*.png")}
     curves = {f"curves-{kind}.png" for kind in ("inspector", "backfiller", "in-turn", "together")}
-    assert pictures == {"ratios.png", *curves}
+    assert pictures == {"ratios-Lublin-1.png", "ratios-mine.png", *curves}
     targets_are_what_was_measured(tmp_path / "out")
 
     again = cli("reproduce", "textbook-rules", *logs, "--quick", "--out", "out", "--workers", 1)

@@ -476,7 +476,7 @@ def test_a_folder_that_holds_something_else(cli, tiny, tmp_path) -> None:
         ("[mask]\nname = 'parts.py:Unwritten'\n", "Unwritten needs a method write(decision, out)"),
         ("[validation]\nwindow = 4\n", "t.toml:2: validation.window: unknown key; nearest: windows"),
         ("[validation]\nmetric = 'mean_wait'\n", "t.toml:2: validation.metric: unknown metric 'mean_wait'; nearest: mean_wait_time"),
-        ("[validation]\nmetric = 'jobs'\n", "t.toml:2: validation.metric: of jobs neither lower nor higher values are better"),
+        ("[validation]\nmetric = 'jobs'\n", "t.toml:2: validation.metric: metric 'jobs' has no better direction; choose one with a direction"),
         ("[trainer]\ntotal_timesteps = 9\nepoch = 3\n", "t.toml:3: trainer.epoch: unknown key; nearest: n_epochs"),
         ("[trainer]\nalgorithm = 'pppo'\n", "t.toml:2: trainer.algorithm: unknown algorithm 'pppo'; nearest: ppo"),
         ("[trainer]\nalgorithm = 3\n", "t.toml:2: trainer.algorithm: unknown algorithm 3; known: ppo, "),

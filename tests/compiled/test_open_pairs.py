@@ -45,8 +45,8 @@ def shown(decision: PairDecision) -> list[Any]:
         list(system.events),
         [(job.index, system.estimate(job), system.fits(job), job in system.queue) for job in system.jobs],
         [system.given(row) for row in range(len(system.jobs))],
-        [int(start) for start in system.starts],
-        [int(end) for end in system.finishes],
+        system.ledger.start_time.tolist(),
+        system.ledger.end_time.tolist(),
     ]
 
 

@@ -106,7 +106,11 @@ class Witness(Observer):
 
     def on_finish(self, system: Any) -> None:
         self.seen.append(
-            ("finish", system.now, list(system.starts), list(system.finishes), list(system.modes))
+            (
+                "finish",
+                system.now,
+                *(getattr(system.ledger, each).tolist() for each in ("start_time", "end_time", "mode")),
+            )
         )
 
 
@@ -136,8 +140,8 @@ def shown(decision: Decision, order: bool) -> list[Any]:
         list(system.running.entries),
         list(system.running.rows),
         dict(system.holds),
-        [int(start) for start in system.starts],
-        [int(end) for end in system.finishes],
+        system.ledger.start_time.tolist(),
+        system.ledger.end_time.tolist(),
         repr(decision),
     ]
 

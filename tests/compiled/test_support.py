@@ -368,7 +368,7 @@ def test_state_after_a_compiled_run(jobs: Workload) -> None:
     simulation = Simulation(jobs, make("fcfs"), simulator="compiled")
     result = simulation.run()
     assert simulation.run() is result
-    assert simulation.system.starts == result.start_time.tolist()
+    assert simulation.system.ledger.starts == result.start_time.tolist()
 
 
 def test_one_partition_over_the_whole_cluster(jobs: Workload) -> None:

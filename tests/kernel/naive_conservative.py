@@ -110,6 +110,8 @@ class NaiveConservative:
         Seconds after a hold at which there is a pass.
     period : int
         Passes are at multiples of it only.
+    windows : sequence of (int, int, int)
+        Windows of the calendar: begin [s], end [s], and the nodes that are gone.
     correct : callable, optional
         Returns another estimate for a job that reaches its own at a pass, from the job and the time it has run.
     """
@@ -123,10 +125,12 @@ class NaiveConservative:
         interval: int | None = None,
         period: int = 1,
         correct: Callable[[Row, int], int] | None = None,
+        windows: Sequence[tuple[int, int, int]] = (),
     ) -> None:
         self.jobs, self.size, self.score = jobs, size, score
         self.holds, self.interval, self.period = holds, interval, period
-        self.correct = correct
+        self.correct, self.windows = correct, windows
+        self.edges = sorted({at for begin, end, _ in windows for at in (begin, end)})
         self.estimates = [estimate for _, _, estimate, _ in jobs]
         self.coming = sorted(range(len(jobs)), key=lambda j: jobs[j][0])[::-1]
         self.waiting: list[int] = []
@@ -137,6 +141,7 @@ class NaiveConservative:
         self.wakes: list[int] = []
         self.next_start: int | None = None
         self.last_pass = -1
+        self.now = min((job[0] for job in jobs), default=0) - 1
         self.some_ended = self.exceeds = self.exceeded = False
         self.schedule = Schedule([-1] * len(jobs), [""] * len(jobs))
 
@@ -148,7 +153,8 @@ class NaiveConservative:
             instants += [self.jobs[coming[-1]][0]] if coming else []
             instants += self.wakes[:1]
             instants += [self.next_start] if self.next_start is not None else []
-            now = min(instants)
+            instants += [at for at in self.edges if at > self.now][:1]
+            now = self.now = min(instants)
             while self.wakes and self.wakes[0] == now:
                 heappop(self.wakes)
             if self.next_start == now:
@@ -206,7 +212,8 @@ class NaiveConservative:
         jobs = self.jobs
         running = [(now, self.expected_end(j, now), jobs[j][3]) for j in self.running]
         reserved = [(at, at + jobs[j][2], jobs[j][3]) for j, at in self.reserved.items()]
-        return Profile(now, self.size, running + reserved)
+        gone = [window for window in self.windows if window[1] > now]
+        return Profile(now, self.size, running + reserved + gone)
 
     def reserve(self, j: int, profile: Profile) -> None:
         """Reserve the earliest feasible slot."""

@@ -17,9 +17,10 @@ import pytest
 from hpcsimkit.experiments.parts.registry import make
 from hpcsimkit.jobs.job import Job
 from hpcsimkit.jobs.workload import Workload
+from hpcsimkit.kernel.ledger import Mode
 from hpcsimkit.kernel.policy import Inspector
 from hpcsimkit.kernel.simulation import Simulation
-from hpcsimkit.kernel.system import Mode, System
+from hpcsimkit.kernel.system import System
 from hpcsimkit.policies import Conservative, Pipeline
 from hpcsimkit.workloads import default_workload, read_swf
 from tests.kernel.helpers import workload

@@ -217,7 +217,7 @@ def test_placement_seat() -> None:
 
 def test_wrong_answers() -> None:
     simulation = Simulation(workload(ROWS, 4), Pipeline(order=External(), inspector=External()))
-    with pytest.raises(UsageError, match="no decision is at hand"):
+    with pytest.raises(UsageError, match="no pending decision"):
         simulation.answer(None)
     decision = simulation.next_decision()
     assert decision is not None

@@ -125,7 +125,7 @@ def test_one_partition_over_the_whole_cluster_is_the_plain_run_with_a_name() -> 
         partitions.add(decision.partition)
         simulation.answer(decision.options[0])
     assert partitions == {"a"}
-    assert simulation.system.started_in == dict.fromkeys(range(30), "a")
+    assert [simulation.system.ledger.partition_of(row) for row in range(30)] == ["a"] * 30
     assert breakdown(simulation.result(), "partition").jobs.to_dict() == {"a": 30}
     assert Partitions([Partition("a")], MACHINES).is_whole
     assert not Partitions([Partition("a", machines=MACHINES.names[:3])], MACHINES).is_whole
@@ -281,7 +281,7 @@ def test_job_in_two_partitions_starts_where_it_can_first(tmp_path: Path) -> None
     simulation = Simulation(workload, Pipeline(), Partitions(parts, TWO))
     result = simulation.run()
     assert result.start_time.tolist() == [0, 0, 5, 10]
-    assert simulation.system.started_in == {0: "a", 1: "b", 2: "b", 3: "b"}
+    assert [simulation.system.ledger.partition_of(row) for row in range(4)] == ["a", "b", "b", "b"]
     assert result.started_in is not None
     assert result.started_in.tolist() == ["a", "b", "b", "b"]
     assert breakdown(result, "partition").jobs.to_dict() == {"a": 1, "b": 3}

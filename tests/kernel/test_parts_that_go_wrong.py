@@ -440,8 +440,8 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
         {"policy": Does(lambda system, job: yields(17))},
         "t=5 s: .*decisions only, found 17",
     ),
-    "no queue order": ({"policy": QueueOrder(None)}, "needs an Order to go by, found None"),
-    "a class as order": ({"policy": QueueOrder(EASY)}, "needs an Order to go by"),
+    "no queue order": ({"policy": QueueOrder(None)}, "must be an Order, found None"),
+    "a class as order": ({"policy": QueueOrder(EASY)}, "must be an Order"),
     "penalty of all": (
         {"service_time": lambda job, seconds, *_: -seconds},
         "at t=5 s: .*job 1.*more than -10",

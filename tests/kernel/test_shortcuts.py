@@ -197,8 +197,7 @@ def test_a_plan_is_made_anew_after_corrected_estimates_only(taken: Any) -> None:
 def until(before: dict[str, Any], system: System) -> bool:
     """Tell whether some capacity was freed before its expected end."""
     return any(
-        system.starts[row] + system.estimates[row] > system.now
-        for row in system.ended[before["_seen_ends"] :]
+        system.ledger.expected_end_of(row) > system.now for row in system.ended[before["_seen_ends"] :]
     )
 
 

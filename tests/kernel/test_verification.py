@@ -450,9 +450,9 @@ def _forget_a_job(system: Any) -> None:
 
 
 def _rewrite_history(system: Any) -> None:
-    for row, start in enumerate(system.starts):
+    for row, start in enumerate(system.ledger.starts):
         if start > 0:
-            system.starts[row] = 0
+            system.ledger.starts[row] = 0
 
 
 def _shorten(system: Any) -> None:

@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 
 from hpcsimkit.cluster.allocation import Allocation
 from hpcsimkit.cluster.base import Cluster, Nodes
+from hpcsimkit.cluster.machine_profile import MachineProfile, TotalsProfile
 from hpcsimkit.cluster.machines import Machines
+from hpcsimkit.cluster.profile import LevelProfile, Profile
 from hpcsimkit.experiments.parts.registry import make
 from hpcsimkit.jobs.job import Job, Request
 from hpcsimkit.kernel.decision import External
@@ -21,8 +23,6 @@ from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.kernel.policy import Backfiller, Placement, Policy
 from hpcsimkit.kernel.simulation import Simulation
 from hpcsimkit.policies import FCFS, Conservative, Reservations
-from hpcsimkit.policies.backfill.machine_profile import MachineProfile, TotalsProfile
-from hpcsimkit.policies.backfill.profile import LevelProfile, Profile
 from hpcsimkit.policies.placing.placements import WorstFit
 from tests.drawn import examples
 from tests.kernel import naive_machines
@@ -409,7 +409,7 @@ def reservations(draw: st.DrawFn) -> list[tuple[Job, int, int]]:
 @drawn(reservations(), st.data(), st.sampled_from([4, 64]))
 def test_the_fast_profile_is_the_plain_one(jobs: Any, data: st.DataObject, room: int) -> None:
     """Both put jobs at the same earliest holes, move them back alike, and forget the past alike."""
-    with mock.patch("hpcsimkit.policies.backfill.machine_profile.FEWEST", room):
+    with mock.patch("hpcsimkit.cluster.machine_profile.FEWEST", room):
         same_profiles(jobs, data)
 
 

@@ -336,7 +336,7 @@ def test_kinds_that_were_not_given_are_never_seen(seen: str) -> None:
         simulated(log, LearnedKinds(), what, cluster)
         for log, what in ((jobs, LOCALITIES["summit"]), (blind, model))
     ]
-    assert runs[0].system.starts == runs[1].system.starts
+    assert runs[0].system.ledger.starts == runs[1].system.ledger.starts
     assert runs[0].system.allocations == runs[1].system.allocations
     assert set(styles(runs[0])) == {DEPTH, BREADTH}
 
@@ -382,7 +382,7 @@ def test_whoever_takes_the_seat_may_ask_the_same_classifier() -> None:
 def right_placements(simulation: Simulation) -> list[tuple[int, bool]]:
     """Return of each job, by start, which execution of its program it is and whether its style suits it."""
     jobs, seen, right = simulation.workload.jobs, dict[int, int](), []
-    for row in np.argsort(simulation.system.starts, kind="stable").tolist():
+    for row in np.argsort(simulation.system.ledger.starts, kind="stable").tolist():
         number = seen[jobs[row].executable] = seen.get(jobs[row].executable, 0) + 1
         right.append((number, simulation.system.given(row).style == SUITED[jobs[row].kind]))
     return right

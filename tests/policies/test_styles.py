@@ -140,7 +140,7 @@ def test_who_always_answers_the_same_is_that_placement(position: int) -> None:
     expected = closed.system.allocations
     assert expected is not None
     assert expected == inside.system.allocations == outside.system.allocations
-    assert closed.system.starts == inside.system.starts == outside.system.starts
+    assert closed.system.ledger.starts == inside.system.ledger.starts == outside.system.ledger.starts
 
 
 def test_closed_or_by_default_it_is_depth_first() -> None:
@@ -178,4 +178,4 @@ def test_what_suits_the_kind(kind: int, style: str, machines: dict[int, list[int
 def test_what_suits_the_kind_finds_no_place_where_there_is_none() -> None:
     simulation = Simulation(spread((3, 4, 0), (4, 0, 1)), Pipeline(placement=SuitsKind()), THREE)
     simulation.run()
-    assert simulation.system.starts == [0, 9]
+    assert simulation.system.ledger.starts == [0, 9]

@@ -14,8 +14,8 @@ from hpcsimkit.agents.seats import RandomAgent
 from hpcsimkit.agents.spaces.masks import Slots
 from hpcsimkit.errors import UsageError
 from hpcsimkit.kernel.decision import Answering, Decision, External
+from hpcsimkit.kernel.ledger import Mode
 from hpcsimkit.kernel.observers import Promises
-from hpcsimkit.kernel.system import Mode
 from hpcsimkit.policies import EASY, SJF
 from hpcsimkit.policies.one_seat.two_level import TwoLevel
 from hpcsimkit.results.result import Result

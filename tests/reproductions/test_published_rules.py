@@ -31,31 +31,10 @@ from hpcsimkit.policies.dirlab import (
 from hpcsimkit.policies.orders import F1, SAF
 from hpcsimkit.reproductions.plans.comparisons import Comparison
 from hpcsimkit.reproductions.plans.planned import PaperReproduction, reproduction_named
-from hpcsimkit.reproductions.published_rules.figures import _lowest_nodes
-from hpcsimkit.reproductions.published_rules.own import (
-    AGENT,
-    CASES,
-    COLUMNS,
-    DRAWN,
-    ESTIMATES,
-    GUARDED,
-    HEAD,
-    MEANT,
-    PUBLISHED,
-    RULES,
-    SOURCES,
-    TEXTBOOK,
-    UNFIT,
-    UNFIT_FREE,
-    UNGUARDED,
-    Cell,
-    OwnFindings,
-    effects,
-    published_logs,
-    published_mean,
-    share_of_gain,
-)
-from hpcsimkit.reproductions.sequences import Contestant, Meeting
+from hpcsimkit.reproductions.plans.quantities import Quantities
+from hpcsimkit.reproductions.published_rules.own import CASES, OwnFindings
+from hpcsimkit.reproductions.scores import Scores
+from hpcsimkit.reproductions.sequences import BSLD, Contestant, Meeting
 from hpcsimkit.reproductions.targets import same_digits
 from hpcsimkit.results.metrics import evaluate
 from hpcsimkit.workloads import default_workload, write_swf
@@ -65,6 +44,22 @@ from tests.kernel.helpers import rows_and_size, workload
 
 ORDERS = {"fcfs": FCFS(), "sjf": SJF(), "f1": F1(), "saf": SAF()}
 KIND: type[PaperReproduction] = reproduction_named("published-rules")  # type: ignore[assignment]
+
+
+PUBLISHED, TEXTBOOK, HEAD, ESTIMATES, MEANT = (
+    "published",
+    "textbook",
+    "head anew",
+    "other estimates",
+    "as meant",
+)
+RULES = (
+    *(HEAD, "events together", ESTIMATES, "nobody skipped", "candidates in order", "+ reservation anew"),
+    *("+ last second", "+ spare nodes", TEXTBOOK),
+)
+UNFIT, UNFIT_FREE = "reject iff unfit", "reject iff unfit, no cap"
+UNGUARDED, GUARDED = "unguarded shortest", "guarded shortest"
+PAPERS_TESTED = ("schedinspector", "rlbackfilling", "rlscheduler")
 
 
 # --- minimal cases -----------------------------------------------------------------------------------------
@@ -95,19 +90,6 @@ def test_minimal_cases_are_those_of_the_references(shared: Path) -> None:
         columns = (jobs.submit_time, jobs.run_time, jobs.nodes, jobs.requested_time)
         listed = [tuple(row) for row in np.stack(columns, axis=1)[: len(case.jobs)].tolist()]
         assert (listed, jobs.machine_size) == (list(map(tuple, case.jobs)), case.nodes)
-
-
-def test_drawn_jobs_lie_side_by_side_within_the_machine() -> None:
-    assert [case.name for case in CASES if case.name in DRAWN] == list(DRAWN)
-    for case in CASES:
-        for result in case.schedules:
-            lows = _lowest_nodes(result)
-            busy = np.zeros((int(result.end_time.max()), case.nodes), dtype=np.int64)
-            for job, low in enumerate(lows):
-                high = low + int(result.workload.nodes[job])
-                assert high <= case.nodes, case.name
-                busy[result.start_time[job] : result.end_time[job], low:high] += 1
-            assert busy.max() == 1, case.name
 
 
 # --- EASY, rule by rule ------------------------------------------------------------------------------------
@@ -305,7 +287,7 @@ def test_sequences_of_several_seeds_come_seed_by_seed(paper: PaperReproduction) 
 
 def test_tests_are_those_of_the_papers(paper: PaperReproduction, tmp_path: Path) -> None:
     """Seeds found by search, or 1; and RLScheduler's sequences begin in the first 10 000 jobs."""
-    logs = {name: paper.traces.test_of(name).all[0] for name in SOURCES}
+    logs = {name: paper.traces.test_of(name).all[0] for name in PAPERS_TESTED}
     assert {name: log.test_seed for name, log in logs.items()} == {
         "schedinspector": 1, "rlbackfilling": 40, "rlscheduler": 1,
     }  # fmt: skip
@@ -325,53 +307,49 @@ def test_every_published_number_is_computed(paper: PaperReproduction) -> None:
         contests = KIND(paper.logs, quick=quick).contests
         names = [task.name for each in contests for task in each.meetings.values()]
         assert len(set(names)) == len(names)
-        cells = {(each.protocol, each.variables.get("order"), each.variables.get("backfilling")): rows_of(each)
-                 for each in contests}  # fmt: skip
-        for code, columns in COLUMNS.items():
-            for order, backfilling, _ in columns:
-                assert PUBLISHED in cells[code, order, backfilling]
-    every = {code: [Cell(code, log, *column[:2]) for log in published_logs(code) for column in columns]
-             for code, columns in COLUMNS.items()}  # fmt: skip
-    columns = [(Cell(code, log, order, bf), kind) for code in COLUMNS for log in published_logs(code)
-               for order, bf, kind in COLUMNS[code]]  # fmt: skip
-    known = [cell for cell, kind in columns if not np.isnan(published_mean(cell, kind))]
-    assert (len(known), sum(cell.log == "Lublin-1" for cell in known)) == (64, 15)
-    agents = {(cell.code, cell.log, "" if cell.code == "rlscheduler" else cell.order, cell.backfilling)
-              for cells in every.values() for cell in cells if not np.isnan(published_mean(cell, AGENT))}  # fmt: skip
-    assert len(agents) == 20
+    found = KIND(paper.logs, quick=True)
+    targets = list(found.findings(found, Made()).targets())  # type: ignore[arg-type]
+    assert sum(target.paper or 0 for target in targets if "digit" in target.what) == 15, "those of Lublin-1"
 
 
-def findings(paper: PaperReproduction, tested: dict[Cell, dict[str, np.ndarray]]) -> OwnFindings:  # type: ignore[type-arg]
+def scores_of(
+    paper: PaperReproduction, code: str, order: str, rows: dict[str, list[float]], **variables: bool
+) -> Scores:
+    """A comparison with values that were not measured."""
+    contest = contest_of(paper, code, order, **variables)
+    values = {row: {BSLD: np.array(each)} for row, each in rows.items()}
+    return Scores(contest, values)
+
+
+def findings(paper: PaperReproduction, *scores: Scores) -> OwnFindings:
     found = OwnFindings(paper, Made())  # type: ignore[arg-type]
-    vars(found)["tested"] = tested
+    vars(found)["scores"] = list(scores)
     return found
 
 
 def test_recomputed_numbers_stand_beside_published_ones(paper: PaperReproduction) -> None:
-    cell = Cell("rlscheduler", "HPC2N", "sjf", False)
-    measured = findings(paper, {cell: {PUBLISHED: np.array([157.0, 158.42])}})
-    assert published_mean(cell) == 157.71
-    assert same_digits(measured.recomputed(cell), 157.71)
-    assert np.isnan(measured.recomputed(cell._replace(log="SDSC-SP2")))
-    table = measured.recomputed_table("rlscheduler")
-    assert table.rows[0][:5] == ["HPC2N", "297.18 ()", "426.99 ()", "609.77 ()", "157.71"]
-    assert [target.ours for target in measured.digit_targets()] == [0, 0, 1]
+    scores = scores_of(paper, "rlscheduler", "sjf", {PUBLISHED: [277.0, 277.7]}, backfilling=False)
+    other = scores_of(paper, "rlscheduler", "f1", {PUBLISHED: [157.0, 158.42]}, backfilling=False)
+    measured = findings(paper, scores, other)
+    rows = {line[0]: line[1:] for line in measured.tabulated("rlscheduler").rows}
+    assert rows == {"Lublin-1, SJF": ["277.35", "277.35"], "Lublin-1, F1": ["258.37", "157.71"]}
+    targets = {target.what: target for target in measured.targets()}
+    digits = targets["RLScheduler, read-me, Lublin-1: numbers equal to the digit"]
+    assert (digits.paper, digits.ours, digits.met) == (2.0, 1.0, False)
 
 
 def test_bases_with_a_published_agent_and_others_are_apart(paper: PaperReproduction) -> None:
-    cells = [
-        Cell("schedinspector", log, order, False)
-        for log in ("Lublin-1", "KTH-SP2")
-        for order in ("fcfs", "sjf", "f1")
+    rows = {PUBLISHED: [333.2], UNFIT: [109.28], UNFIT_FREE: [33.44], TEXTBOOK: [33.44]}
+    each = [
+        scores_of(paper, "schedinspector", order, rows, backfilling=False) for order in ("fcfs", "sjf", "f1")
     ]
-    rows = {PUBLISHED: 333.2, UNFIT: 109.28, UNFIT_FREE: 33.44, TEXTBOOK: 33.44}
-    measured = findings(
-        paper, {cell: {row: np.array([mean]) for row, mean in rows.items()} for cell in cells}
-    )
-    with_agent, without = (measured.inspector_table(published=each).rows for each in (True, False))
-    assert with_agent == [["Lublin-1 SJF", "333.20", "27.97", "109.28", "33.44", "33.44", "", "73 %", "98 %"]]
-    assert [row[0] for row in without] == ["Lublin-1 F1", "KTH-SP2 SJF", "KTH-SP2 F1"]
-    assert {len(row) for row in without} == {6}
+    behind = scores_of(paper, "schedinspector", "sjf", {TEXTBOOK: [20.0]}, backfilling=True)
+    measured = findings(paper, *each, behind)
+    with_agent, without = (measured.tabulated(name).rows for name in ("inspector", "inspector-without-agent"))
+    assert with_agent == [
+        ["Lublin-1 SJF", "333.20", "27.97", "109.28", "33.44", "33.44", "20.00", "73 %", "98 %"]
+    ]
+    assert without == [["Lublin-1 F1", "333.20", "109.28", "33.44", "33.44", ""]]
 
 
 def test_published_base_of_a_real_test(shared: Path) -> None:
@@ -390,25 +368,21 @@ def test_published_base_of_a_real_test(shared: Path) -> None:
 
 
 def test_effects_are_paired_ratios() -> None:
-    values = {"published": np.array([10.0, 20.0, 30.0]), "half": np.array([5.0, 10.0, 15.0]),
-              "mixed": np.array([12.0, 18.0, 33.0])}  # fmt: skip
-    found = effects(values)
-    half = found["half"]
-    assert (half.mean, half.ratio.mean, half.ratio.low, half.ratio.high) == (10.0, 0.5, 0.5, 0.5)
-    assert half.difference.mean == -10
-    mixed = found["mixed"]
-    assert mixed.ratio.mean == 1.05
-    assert 0.9 <= mixed.ratio.low < 1.05 < mixed.ratio.high <= 1.2  # the least and the largest of the three
-    assert not found["mixed"].same
-    assert found["published"].same
-    alone = effects({"published": np.array([2.0]), "other": np.array([1.0])})["other"]
-    assert alone.ratio.mean == 0.5 and np.isnan(alone.ratio.low)
-
-
-def test_share_of_gain() -> None:
-    assert share_of_gain(100.0, 50.0, 25.0) == 150
-    assert share_of_gain(100.0, 50.0, 110.0) == -20
-    assert np.isnan(share_of_gain(100.0, np.nan, 25.0))
+    values = {"published": [10.0, 20.0, 30.0], "half": [5.0, 10.0, 15.0], "mixed": [12.0, 18.0, 33.0]}
+    found = Quantities(Scores(None, {row: {BSLD: np.array(each)} for row, each in values.items()}), {})
+    half, mixed = (found.interval(row, over="published") for row in ("half", "mixed"))
+    assert (half.mean, half.low, half.high) == (0.5, 0.5, 0.5)
+    assert found.interval("half", minus="published").mean == -10
+    assert mixed.mean == 1.05
+    assert 0.9 <= mixed.low < 1.05 < mixed.high <= 1.2  # the least and the largest of the three
+    assert found.effect("published", "published", ["half"]) == "="
+    assert found.effect("nobody", "published", ["half"]) == ""
+    assert found.effect("mixed", "published", ["half", "mixed"]).startswith("1.05 [0.9")
+    sure = {"published": np.arange(10.0, 30.0), "less": np.arange(10.0, 30.0) - 1 - np.arange(20) % 2}
+    found = Quantities(Scores(None, {row: {BSLD: each} for row, each in sure.items()}), {})
+    assert found.effect("less", "published", ["less"]).startswith("**0.92** [")
+    alone = Quantities(Scores(None, {"a": {BSLD: np.array([2.0])}, "b": {BSLD: np.array([1.0])}}), {})
+    assert alone.effect("b", "a", ["b"]) == "0.50"
 
 
 # --- the page ----------------------------------------------------------------------------------------------
@@ -426,8 +400,7 @@ def test_a_page_without_published_numbers(tmp_path: Path) -> None:
     write_swf(default_workload(np.random.default_rng(1), jobs=3100), tmp_path / "other.swf")
     made = KIND([tmp_path / "other.swf"], quick=True)
     conclusion = made.conclude(Made(), tmp_path)  # type: ignore[arg-type]
-    assert not (tmp_path / "agents.png").exists()
-    assert (tmp_path / "seeds.png").exists()
+    assert (tmp_path / "seeds-other-fcfs.png").exists()
     assert all(target.what.startswith("M") for target in conclusion.targets)
     page = conclusion.text
     assert "Of 0 published means of base schedulers on these logs 0 are reproduced" in page

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import itertools
 import os
 import signal
 from collections.abc import Mapping, Sequence
@@ -16,7 +15,7 @@ import numpy as np
 import pytest
 
 from hpcsimkit import Workload
-from hpcsimkit.agents.cush.classes import SUMS, class_sums, mean_of_class
+from hpcsimkit.agents.cush.classes import SUMS, suited_sums
 from hpcsimkit.agents.cush.problem import CushProblem
 from hpcsimkit.agents.cush.trainer import CushSettings, CushTrainer
 from hpcsimkit.agents.cush.training import AGENTS
@@ -24,42 +23,27 @@ from hpcsimkit.engine.identity import fingerprint
 from hpcsimkit.errors import UsageError
 from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.policies import SJF, BreadthFirst, DepthFirst, SuitsKind
-from hpcsimkit.reproductions.cush.figures import (
-    BEST_ALLOCATION,
-    CUSH,
-    HEURISTICS,
+from hpcsimkit.reproductions.cush.own import (
     NTAT,
     REWARD,
-    SHOWN,
-    TAUGHT,
     WAIT,
-    look_of,
-    stretches,
-)
-from hpcsimkit.reproductions.cush.own import (
-    EVOLVED_IN_SIGHT,
-    EVOLVED_ON_ALL,
     CushLearner,
-    Measured,
+    OwnReproduction,
     Run,
     Trial,
     Trials,
-    both_ways,
-    drawing,
-    file_targets,
-    gain_targets,
     learned_from,
     mean_return,
-    placement_targets,
-    time_target,
 )
 from hpcsimkit.reproductions.learners import Training
 from hpcsimkit.reproductions.plans.comparisons import Comparison, Workshop
+from hpcsimkit.reproductions.plans.findings import PaperFindings
 from hpcsimkit.reproductions.plans.parts import Parts
 from hpcsimkit.reproductions.plans.plan import RowPlan
 from hpcsimkit.reproductions.plans.planned import PaperReproduction, reproduction_named
-from hpcsimkit.reproductions.scores import Scores
+from hpcsimkit.reproductions.scores import Joined, Scores
 from hpcsimkit.reproductions.sequences import Contestant, SequenceSet
+from hpcsimkit.reproductions.targets import Target
 from hpcsimkit.workloads import CushJobSets
 
 KIND: Any = reproduction_named("cush")
@@ -69,6 +53,12 @@ TINY: dict[str, Any] = {
     "taught_seeds": [0], "taught_epochs": 1, "evolved_seeds": [0], "evolved_steps": 50, "validation": 2, "unseen": 3,
     "draws": 2, "sweep_epochs": 1, "nodes": [4, 128], "horizons": [2, 5], "sweep_unseen": 2,
 }  # fmt: skip
+CUSH, BEST_ALLOCATION, TAUGHT = "CuSH", "SJF (best allocation)", "CuSH (taught, T = 10)"
+HEURISTICS = tuple(
+    f"{order} {allocation}F" for order in ("FCFS", "SJF", "DRF", "Rand") for allocation in "DB"
+)
+EVOLVED_IN_SIGHT = "Evolved (best allocation, in sight)"
+EVOLVED_ON_ALL = "Evolved (best allocation, whole queue)"
 FRESH, IN_SIGHT = "CuSH (fresh job sets, T = 10)", "SJF (best allocation, in sight)"
 EVOLVED = "Evolved (best allocation)"
 
@@ -118,10 +108,12 @@ def contest_of(part: str, contestants: Sequence[Contestant], problem: CushProble
         group = next(name for name, of in GROUPS.items() if family in of)
         rows[who.name] = RowPlan(name=who.name, family=family, group=group)
     plan = KIND.paper.comparisons[part]
-    trace = SimpleNamespace(name="x", seed=0)
-    return Comparison(
-        plan, part, trace, Parts({"problem": problem}), SequenceSet(part, ()), contestants, rows
-    )
+    trace = TRACES.setdefault(problem, SimpleNamespace(name=problem.system.capitalize(), seed=0))
+    parts = Parts({**TINY, "seed": 0, "log": trace, "problem": problem})
+    return Comparison(plan, part, trace, parts, SequenceSet(part, ()), contestants, rows)
+
+
+TRACES: dict[CushProblem, Any] = {}
 
 
 TRAINED, OTHERS = (CUSH, FRESH, TAUGHT), (EVOLVED, EVOLVED_IN_SIGHT, EVOLVED_ON_ALL)
@@ -352,23 +344,18 @@ def test_heuristics_on_the_reference_sets(system: str, shared: Path, tmp_path: P
             assert ours[REWARD] == pytest.approx(float(expected["mean_v(=mean_discounted_r*NTAT)"]), rel=1e-5)
             compared += 1
     assert compared == 7 * 10
-    scores = Scores(
-        contest_of("given", heuristics(CushProblem()), CushProblem(system=given.problem.system)),
-        {
-            name: {measure: np.array(values) for measure, values in each.items()}
-            for name, each in found.items()
-        },
-    )
-    measured = Measured.of([scores], ())
-    targets = list(file_targets("refs", measured, TABLES[system]))
+    contest = contest_of("given", heuristics(CushProblem()), given.problem)
+    values = {name: {measure: np.array(of) for measure, of in each.items()} for name, each in found.items()}
+    targets = targets_of(Scores(contest, values))
     assert len(targets) == 2 * len(HEURISTICS)
     missed = [target for target in targets if not target.met]
     assert [target.what for target in missed if "Rand" not in target.what] == []
     for target in missed:  # the sets were selected with another stream of random numbers
         assert target.ours == pytest.approx(target.paper, rel=0.15)
-    near, far = targets[0], next(file_targets("refs", altered(measured, 1.2), TABLES[system]))
-    assert (near.ours, near.paper) == (measured.mean("FCFS DF"), TABLES[system].number("FCFS DF", "ntat"))
-    assert far.met is False
+    assert targets[0].paper == TABLES[system].number("FCFS DF", "ntat")
+    assert targets[0].ours == pytest.approx(np.mean(found["FCFS DF"][NTAT]))
+    far = {row: {measure: 1.2 * each for measure, each in of.items()} for row, of in values.items()}
+    assert targets_of(Scores(contest, far))[0].met is False
 
 
 def test_who_is_short_sighted_cannot_tell_long_jobs_apart() -> None:
@@ -383,14 +370,6 @@ def test_who_is_short_sighted_cannot_tell_long_jobs_apart() -> None:
     assert starts == {BEST_ALLOCATION: [10, 3, 0], IN_SIGHT: [3, 12, 0]}
 
 
-def altered(measured: Measured, factor: float) -> Measured:
-    values = {
-        family: {measure: each * factor for measure, each in of.items()}
-        for family, of in measured.values.items()
-    }
-    return replace(measured, values=values)
-
-
 def job_set(**columns: Sequence[int]) -> Workload:
     """Return jobs submitted at 0 s that ask for one GPU, dgemm and daxpy in turn."""
     count = len(columns["run_time"])
@@ -401,33 +380,27 @@ def job_set(**columns: Sequence[int]) -> Workload:
     return Workload({**plain, **columns}, resources=("cpus", "gpus"))
 
 
-def test_sums_by_class_by_hand() -> None:
-    """On Sierra's four nodes, shortest first, depth-first: daxpy pays 2 t x its fewest nodes / 128.
-
-    Eight CPUs: the first takes all of them for 5 s, the second two and all GPUs until 11 s, the third four
-    CPUs until 15 + 11 s; the last, who wants four GPUs, starts at 11 s as well.
-    """
+def test_suited_placements_by_hand() -> None:
+    """On Sierra's four nodes, shortest first, depth-first: that suits dgemm, not daxpy."""
     w = job_set(run_time=[5, 6, 15, 64], cpus=[8, 2, 4, 1], gpus=[4, 16, 1, 4])
     problem = CushProblem(nodes=4)
     simulation = problem.scenario(w).simulation(problem.pipeline(SJF(), DepthFirst()))
     result = simulation.run()
-    assert result.run_time.tolist() == [5, 6, 15, 65]
+    assert result.run_time.tolist() == [5, 6, 15, 65], "daxpy pays 2 t x its fewest nodes / 128"
     assert result.wait_time.tolist() == [0, 5, 11, 11]
     styles = [simulation.system.given(row).style for row in range(4)]
-    sums = class_sums(result, styles)
+    sums = suited_sums(result, styles)
     assert tuple(sums) == SUMS
-    lengths = ("short", "medium short", "medium long", "long")
-    assert [sums[f"jobs, {name}"] for name in lengths] == [1, 1, 1, 1]
-    assert [sums[f"wait, {name}"] for name in lengths] == [0, 5, 11, 11]
-    ntat = [sums[f"ntat, {name}"] for name in lengths]
-    assert ntat == pytest.approx([1, 11 / 6, 26 / 15, 76 / 65])
-    sizes = [sums[f"jobs, {name}"] for name in ("small", "medium small", "medium large", "large")]
-    assert sizes == [1, 1, 0, 2], "8/8, 16/16, 4/8, 4/16 of the CPUs or GPUs"
-    assert (sums["penalty, small"], sums["penalty, medium small"]) == (1, 0)
     assert [sums[f"suited, {kind}"] for kind in ("dgemm", "daxpy")] == [2, 0], "all depth-first"
     assert [sums[f"jobs, {kind}"] for kind in ("dgemm", "daxpy")] == [2, 2]
-    unknown = class_sums(result, [""] * 4)
+    unknown = suited_sums(result, [""] * 4)
     assert [unknown[f"suited, {kind}"] for kind in ("dgemm", "daxpy")] == [0, 0]
+
+
+def placed_well(found: Mapping[str, Any]) -> list[float]:
+    """Share of the jobs of each type that are placed as suits them [%]."""
+    sums = {name: float(np.sum(each)) for name, each in found.items()}
+    return [100 * sums[f"suited, {kind}"] / sums[f"jobs, {kind}"] for kind in ("dgemm", "daxpy")]
 
 
 @pytest.mark.parametrize(
@@ -436,11 +409,8 @@ def test_sums_by_class_by_hand() -> None:
 def test_placements_that_suit(placement: object, suited: tuple[float, float], tmp_path: Path) -> None:
     method = Contestant("x", SMALL.pipeline(SJF(), placement), "textbook", sample=False)
     sets = SequenceSet("some", SMALL.scenarios(np.random.default_rng(1), 4))
-    found = {name: np.array(each) for name, each in Run(method, sets).run(tmp_path, nobody).items()}
-    assert (
-        100 * mean_of_class(found, "suited", "dgemm"),
-        100 * mean_of_class(found, "suited", "daxpy"),
-    ) == tuple(100 * each for each in suited)
+    found = Run(method, sets).run(tmp_path, nobody)
+    assert placed_well(found) == [100 * each for each in suited]
 
 
 def test_agents_take_both_seats(tmp_path: Path) -> None:
@@ -455,13 +425,7 @@ def test_agents_take_both_seats(tmp_path: Path) -> None:
     assert (greedy.name, drawing_one.name) == (f"{CUSH} 1", f"{CUSH} 1, drawn")
     sets = SequenceSet("some", SMALL.scenarios(np.random.default_rng(1), 3))
     for method in (greedy, drawing_one):
-        found = {
-            name: np.array(each) for name, each in Run(method, sets).run(tmp_path / "run", nobody).items()
-        }
-        assert (
-            100 * mean_of_class(found, "suited", "dgemm"),
-            100 * mean_of_class(found, "suited", "daxpy"),
-        ) == (0, 100)
+        assert placed_well(Run(method, sets).run(tmp_path / "run", nobody)) == [0, 100]
     assert isinstance(greedy.policy, Pipeline) and greedy.policy.placement.open, "it is as it was"
 
 
@@ -540,16 +504,30 @@ def constant(**changes: Sequence[float]) -> dict[str, Sequence[float]]:
     }
 
 
+def findings(*scores: Scores) -> PaperFindings:
+    traces = SimpleNamespace(first=None, scale=SimpleNamespace(**TINY))
+    plan: Any = SimpleNamespace(paper=KIND.paper, published=TABLES, traces=traces, trained=[], compared=[])
+    found = PaperFindings(plan, SimpleNamespace())  # type: ignore[arg-type]
+    vars(found)["scores"] = list(scores)
+    return found
+
+
+def targets_of(*scores: Scores) -> list[Target]:
+    return list(findings(*scores).targets())
+
+
+def gains(scores: Scores) -> list[Target]:
+    return [target for target in targets_of(scores) if "NTAT below" in target.what]
+
+
 def test_seeds_are_one_by_their_means_on_each_set() -> None:
-    found = Measured.of(
-        [scores("unseen", {**constant(), f"{CUSH} 1": [1.0, 2.0], f"{CUSH} 2": [3.0, 6.0]})], ()
-    )
-    assert found.values[CUSH][NTAT].tolist() == [2.0, 4.0]
-    assert found.agents[CUSH][NTAT].tolist() == [1.5, 4.5]
-    assert next(iter(found.values)) == CUSH and found.sets == 2
-    assert (found.best, found.rivals) == ("SJF BF", ("SJF BF", BEST_ALLOCATION, OUTSIDE[0]))
-    assert found.gain(CUSH, "SJF BF") == pytest.approx([100 * (1 - 1.5 / 7), 100 * (1 - 4.5 / 7)])
-    assert found.learned == [CUSH]
+    found = scores("unseen", {**constant(), f"{CUSH} 1": [1.0, 2.0], f"{CUSH} 2": [3.0, 6.0]})
+    assert found.of(CUSH, NTAT).tolist() == [2.0, 4.0]
+    assert found.of_agents(CUSH, NTAT).tolist() == [1.5, 4.5]
+    first = gains(found)[0]
+    assert "SJF BF, the best heuristic of the paper" in first.what
+    expected = np.array([100 * (1 - 1.5 / 7), 100 * (1 - 4.5 / 7)])
+    assert (first.ours, first.spread) == pytest.approx((expected.mean(), expected.std(ddof=1)))
 
 
 def test_each_seed_has_its_own_sets_to_learn_from() -> None:
@@ -560,41 +538,49 @@ def test_each_seed_has_its_own_sets_to_learn_from() -> None:
     second = scores(
         "learned", {**constant(), f"{CUSH} 2": [3.0, 5.0], f"{FRESH} 1": [1.0, 1.0], f"{FRESH} 2": [3.0, 1.0]}
     )
-    found = Measured.of([first, second], ())
-    assert found.values[CUSH][NTAT].tolist() == [1.0, 2.0, 3.0, 5.0]
-    assert found.values[FRESH][NTAT].tolist() == [5.0, 6.0, 2.0, 1.0]
-    assert found.agents[CUSH][NTAT].tolist() == [1.5, 4.0]
-    assert found.agents[FRESH][NTAT].tolist() == [2.5, 4.5]
-    assert found.values["SJF BF"][NTAT].tolist() == [6.0, 8.0, 6.0, 8.0] and found.sets == 4
+    found = Joined.of_parts([first, second])
+    assert found.of(CUSH, NTAT).tolist() == [1.0, 2.0, 3.0, 5.0]
+    assert found.of(FRESH, NTAT).tolist() == [5.0, 6.0, 2.0, 1.0]
+    assert found.of_agents(CUSH, NTAT).tolist() == [1.5, 4.0]
+    assert found.of_agents(FRESH, NTAT).tolist() == [2.5, 4.5]
+    assert found.of("SJF BF", NTAT).tolist() == [6.0, 8.0, 6.0, 8.0]
+    assert found.mean(CUSH, NTAT) == 2.75
+    assert KIND.paper.comparisons["learned"].joined and not KIND.paper.comparisons["unseen"].joined
+
+
+class Kept:
+    """Stands for a store with these values of each row."""
+
+    def __init__(self, values: Mapping[str, Sequence[float]]) -> None:
+        self.values = values
+
+    def outcome(self, task: Run) -> dict[str, list[float]]:
+        return {NTAT: list(self.values[task.contestant.name])}
 
 
 def test_to_draw_or_not_is_chosen_by_the_validation() -> None:
-    validation = scores("validation", {
+    of_validation = {
         f"{CUSH} 1": [4.0, 4.0], f"{CUSH} 1, drawn": [3.0, 6.0], f"{FRESH} 1": [4.0, 6.0], f"{FRESH} 1, drawn": [4.0, 5.0],
-    })  # fmt: skip
-    ways = both_ways(validation)
-    assert ways == {CUSH: (4.0, 4.5), FRESH: (5.0, 4.5)}
-    assert drawing(ways) == {FRESH}
-    rows = {
-        **constant(),
-        f"{CUSH} 1": [1.0, 1.0],
-        f"{CUSH} 1, drawn": [2.0, 2.0],
-        f"{FRESH} 1": [3.0, 3.0],
-        f"{FRESH} 1, drawn": [4.0, 4.0],
-    }
-    found = Measured.of([scores("unseen", rows)], drawing(ways))
-    assert (found.mean(CUSH), found.mean(FRESH)) == (1.0, 4.0)
-
-
-def test_the_drawn_rows_of_a_family_alone_do_not_do() -> None:
-    found = Measured.of([scores("unseen", {**constant(), f"{CUSH} 1, drawn": [1.0, 1.0]})], ())
-    assert CUSH not in found.values
+    }  # fmt: skip
+    sets = SequenceSet("x", tuple(CushProblem().scenarios(np.random.default_rng(0), 2)))
+    found = paper()
+    assert isinstance(found, OwnReproduction)
+    of_trace = found.traces.first
+    validation = scores("validation", of_validation).contest._replace(sequences=sets, trace=of_trace)
+    rows = {**constant(), **of_validation}
+    unseen = scores("unseen", rows).contest._replace(sequences=sets, trace=of_trace)
+    vars(found)["contests"] = [validation, unseen]
+    store: Any = Kept(of_validation)
+    assert found.ways(store) == {"sierra": {CUSH: (4.0, 4.5), FRESH: (5.0, 4.5)}}
+    kept = found.kept(unseen, Kept(rows))  # type: ignore[arg-type]
+    assert {row for row in kept.values if row.startswith("CuSH")} == {f"{CUSH} 1", f"{FRESH} 1, drawn"}
+    assert (kept.mean(CUSH, NTAT), kept.mean(FRESH, NTAT)) == (4.0, 4.5)
 
 
 # --- tables and targets --------------------------------------------------------------------------------
 
 
-def many(factor: float, sets: int = 20) -> Measured:
+def many(factor: float, sets: int = 20, part: str = "unseen") -> Scores:
     """Return CuSH with so many times the NTAT of SJF with the best allocation.
 
     SJF BF has a tenth more than that, the best heuristic that the paper lacks a tenth less.
@@ -605,15 +591,16 @@ def many(factor: float, sets: int = 20) -> Measured:
     values = {**dict.fromkeys(HEURISTICS, 9 + 0 * best), **dict.fromkeys(OUTSIDE, 0.9 * best)}
     values |= {BEST_ALLOCATION: best, "SJF BF": 1.1 * best, f"{CUSH} 1": factor * best + noise}
     values |= {f"{CUSH} 2": factor * best - noise}
-    return Measured.of([scores("unseen", {name: list(each) for name, each in values.items()})], ())
+    return scores(part, {name: list(each) for name, each in values.items()})
 
 
 def test_gains_by_hand() -> None:
-    heuristic, allocation, outside = gain_targets(many(0.8), 19.0)
+    heuristic, allocation, outside = gains(many(0.8))
     assert (
         "Sierra, unseen job sets: CuSH, NTAT below that of SJF BF, the best heuristic of the paper"
         in heuristic.what
     )
+    assert "(needed: 19, p < 0.05)" in heuristic.what
     assert f"{OUTSIDE[0]}, the best heuristic of the kit" in outside.what
     assert (outside.paper, outside.ours, outside.met) == (None, pytest.approx(100 / 9, abs=0.3), False)
     assert (heuristic.paper, allocation.paper) == (19.0, None)
@@ -621,56 +608,39 @@ def test_gains_by_hand() -> None:
     assert allocation.ours == pytest.approx(20.0, abs=0.3)
     assert heuristic.spread is not None and 0 < heuristic.spread < 0.3
     assert (heuristic.met, allocation.met) == (True, True)
-    assert [target.met for target in gain_targets(many(0.85), 19.0)] == [True, False, False], "22.7 and 15 %"
-    assert [target.met for target in gain_targets(many(0.7, sets=3), 19.0)] == [False] * 3, (
-        "of 3 sets nothing is sure"
-    )
+    assert [target.met for target in gains(many(0.85))] == [True, False, False], "22.7 and 15 %"
+    assert [target.met for target in gains(many(0.7, sets=3))] == [False] * 3, "of 3 sets nothing is sure"
 
 
 def test_gains_of_those_that_the_paper_lacks() -> None:
     rows = {**constant(), f"{EVOLVED} 1": [3.0, 3.0], f"{EVOLVED_IN_SIGHT} 1": [1.0, 1.0]}
-    both = list(gain_targets(Measured.of([scores("unseen", rows)], ()), 19.0))
+    both = gains(scores("unseen", rows))
     assert [EVOLVED in target.what and target.paper is None for target in both] == [True] * 3
     assert [target.spread for target in both] == [None] * 3
     assert [target.met for target in both] == [False] * 3, "two sets"
 
 
-def placed(dgemm: float, daxpy: float) -> Measured:
-    rows = {
-        **constant(),
-        f"{CUSH} 1": [1.0, 1.0],
-        f"{EVOLVED} 1": [1.0, 1.0],
-        f"{EVOLVED_IN_SIGHT} 1": [1.0, 1.0],
-    }
-    counts = {"jobs, dgemm": [600.0, 400.0], "jobs, daxpy": [100.0, 0.0],
-              "suited, dgemm": [dgemm, 0.0], "suited, daxpy": [daxpy, 0.0]}  # fmt: skip
-    return Measured.of([scores("unseen", rows, **counts)], ())
-
-
 def test_placements_by_hand() -> None:
-    both = list(placement_targets(placed(990, 98)))
-    assert [(target.ours, target.met) for target in both] == [(99.0, True), (98.0, False)]
-    assert "dgemm" in both[0].what and "daxpy" in both[1].what
-
-
-def test_time() -> None:
-    assert time_target("x", 7200.0).met is True
-    target = time_target("x", 7201.0)
-    assert (target.ours, target.met) == (pytest.approx(2.0003, abs=1e-4), False)
+    shares = {"jobs, dgemm": [3.0, 1.0], "suited, dgemm": [3.0, 1.0], "jobs, daxpy": [4.0, 4.0],
+              "suited, daxpy": [3.0, 4.0]}  # fmt: skip
+    found = scores("unseen", {**constant(), f"{CUSH} 1": [1.0, 1.0]}, **shares)
+    placed = [target for target in targets_of(found) if "placed as suits" in target.what]
+    assert [(target.ours, target.met) for target in placed] == [(100.0, True), (87.5, False)]
+    assert findings(found).tabulated("placed").rows == [[f"Sierra: {CUSH}", "100.00", "87.50"]]
 
 
 def test_table_1() -> None:
-    rows = {**constant(), f"{CUSH} 1": [5.0, 6.0], f"{CUSH} 2": [6.0, 7.0], f"{FRESH} 1": [6.0, 9.0]}
-    headings, lines = Measured.of([scores("unseen", rows)], ()).table_1(TABLES["sierra"])
+    rows = {**constant(), f"{CUSH} 1": [5.0, 6.0], f"{CUSH} 2": [6.0, 7.0], f"{FRESH} 1": [9.0, 9.0]}
+    headings, lines = findings(scores("unseen", rows)).tabulated("table_1")
     table = {line[0]: dict(zip(headings, line, strict=True)) for line in lines}
     added = [f"*{name}*" for name in (BEST_ALLOCATION, *OUTSIDE, FRESH)]
     assert list(table) == [CUSH, *HEURISTICS, *added]
-    assert table[CUSH]["*NTAT, paper*"] == "3.33"
+    assert table[CUSH]["*NTAT*"] == "3.33"
     assert table[CUSH]["NTAT"] == "**6.00 (5.50 to 6.50)**"
     assert table[f"*{BEST_ALLOCATION}*"]["NTAT"] == "**6.00**", "as little"
     assert table["SJF BF"]["NTAT"] == "7.00"
-    assert table["Rand BF"]["*rewards, paper*"] == "-1114.54"
-    assert table[f"*{FRESH}*"]["*NTAT, paper*"] == ""
+    assert table["Rand BF"]["*rewards*"] == "-1114.54"
+    assert table[f"*{FRESH}*"]["*NTAT*"] == ""
     assert table[CUSH]["rewards"] == "1.00"
 
 
@@ -688,30 +658,19 @@ def test_the_papers_table_is_complete() -> None:
 def test_ratios() -> None:
     agents = {f"{CUSH} 1": [4.0, 4.0], f"{EVOLVED_IN_SIGHT} 1": [3.0, 3.0]}
     rows = constant(**{**agents, "FCFS DF": [8.0, 8.0]})  # type: ignore[arg-type]
-    measured = Measured.of([scores("swept-unseen", rows)], ())
-    assert measured.ratios == {"FCFS": 2.0, "SJF": 1.75, "DRF": 2.25, "Rand": 2.25, BEST_ALLOCATION: 1.5}
+    found = findings(scores("swept-unseen", rows))
+    assert found.tabulated("sizes").rows == [["128", "4.00", "2.00", "1.75", "2.25", "2.25", "1.50"]]
+    assert found.tabulated("horizons").rows == [["5", "3.33", "4.00", "6.00", "3.00"]]
 
 
 def test_in_short() -> None:
     """By hand: CuSH has 1.05 times the NTAT of SJF with the best allocation, and 0.8 times on others."""
-    learned, unseen = many(1.05), many(0.8)
-    headings, (cush,) = unseen.in_short_table(learned)
-    assert headings[1:5] == [
-        "NTAT, learned from", "to the paper's best", "to SJF (best allocation)", "to the kit's best",
-    ]  # fmt: skip
-    assert cush[0] == CUSH and cush[3] == "+5.0 %"
-    assert cush[6:] == ["-27.3 %*", "-20.0 %*", "-11.1 %*"]
-    assert cush[1] == f"{learned.mean(CUSH):.2f}" and cush[5] == f"{unseen.mean(CUSH):.2f}"
-
-
-def test_who_is_ahead_of_the_rivals_that_see_the_whole_queue() -> None:
-    first = OUTSIDE[0]
-    slow = {**constant(), first: [4.0, 4.0], f"{TAUGHT} 1": [5.0, 5.0]}
-    found = Measured.of([scores("unseen", slow)], ())
-    assert (found.best_outside, found.ahead) == (first, [])
-    fast = {**slow, f"{EVOLVED} 1": [3.0, 4.0], f"{EVOLVED_ON_ALL} 1": [2.0, 2.5]}
-    found = Measured.of([scores("unseen", fast)], ())
-    assert found.ahead == [EVOLVED] and found.is_ahead(EVOLVED_ON_ALL)
+    learned, unseen = many(1.05, part="learned"), many(0.8)
+    headings, (cush,) = findings(learned, unseen).tabulated("short")
+    assert headings[1:3] == ["NTAT, learned from", "NTAT, unseen"]
+    assert cush[0] == CUSH
+    assert cush[1:3] == [f"{each.mean(CUSH, NTAT):.2f}" for each in (learned, unseen)]
+    assert cush[3:] == ["-27.3 %", "-20.0 %", "-11.1 %"]
 
 
 def test_rivals_that_see_the_whole_queue() -> None:
@@ -736,20 +695,6 @@ def test_fields_are_about_the_tables(tmp_path: Path) -> None:
     assert list(unseen.rules) == OUTSIDE and f"{EVOLVED_ON_ALL} 1" in unseen.learned
     assert {len(tasks) for tasks in learned.rules.values()} == {2}, "each seed has job sets of its own"
     assert {len(tasks) for tasks in given.rules.values()} == {1}
-
-
-# --- pictures ------------------------------------------------------------------------------------------
-
-
-def test_lines_can_be_told_apart() -> None:
-    looks = [look_of(name) for name in (*SHOWN, *HEURISTICS, BEST_ALLOCATION)]
-    assert all(a != b for a, b in itertools.combinations(looks, 2))
-
-
-def test_means_over_stretches() -> None:
-    assert len(stretches(np.arange(399.0))) == 40
-    assert stretches(np.arange(400.0))[:2].tolist() == [4.5, 14.5]
-    assert np.isnan(mean_of_class({"jobs, short": np.zeros(2), "wait, short": np.zeros(2)}, "wait", "short"))
 
 
 def test_rand_is_uniform_among_those_that_fit() -> None:

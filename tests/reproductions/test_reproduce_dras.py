@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -14,55 +13,34 @@ import pytest
 
 from hpcsimkit import Workload
 from hpcsimkit.agents.agent import Agent
-from hpcsimkit.agents.dras.measurements import ENTROPY, LARGEST, OFTEN, SLOT_0
-from hpcsimkit.agents.dras.settings import LEARNERS
 from hpcsimkit.agents.seats import with_agent
 from hpcsimkit.agents.spaces.rewards import Capability
 from hpcsimkit.agents.training.catalogue import trainer_named
-from hpcsimkit.agents.training.trainer import BEST
 from hpcsimkit.engine.identity import fingerprint
 from hpcsimkit.envs.environment import SchedulingEnv
-from hpcsimkit.envs.scenario import Scenario
 from hpcsimkit.errors import UsageError
 from hpcsimkit.kernel.decision import External
 from hpcsimkit.policies.one_seat.two_level import TwoLevel
 from hpcsimkit.reproductions.cells import spread_cell
-from hpcsimkit.reproductions.dras.figures import (
-    ADDED_RULES,
-    AXES,
-    CHANCE,
-    FAMILIES,
-    FCFS,
-    OPTIMIZATION,
-    kiviat,
-    look_of,
-    waits_by_mode,
-    weekly,
-)
 from hpcsimkit.reproductions.dras.own import (
-    ADDED_AGENTS,
+    LARGEST_WAIT,
     MEASURED,
     MONTH,
-    PUBLISHED,
+    RESERVES,
     REWARD,
-    Family,
-    Habits,
-    Measured,
     MonthlyLog,
-    Overhead,
-    behaviour_table,
-    best_of,
+    OwnFindings,
     in_full_size,
     longest_large_wait,
-    metrics_table,
-    modes_table,
     outside,
-    speed_targets,
-    waiting_targets,
 )
 from hpcsimkit.reproductions.learners import Learner
+from hpcsimkit.reproductions.plans.comparisons import Comparison
+from hpcsimkit.reproductions.plans.parts import Parts
 from hpcsimkit.reproductions.plans.planned import reproduction_named
-from hpcsimkit.reproductions.sequences import Contestant, SequenceSet
+from hpcsimkit.reproductions.scores import VALIDATION, Scores
+from hpcsimkit.reproductions.sequences import SequenceSet
+from hpcsimkit.reproductions.targets import Target
 from hpcsimkit.results.result import Result
 from hpcsimkit.workloads import write_swf
 
@@ -72,6 +50,9 @@ TINY = {
     **KIND.paper.sizes["full"], "sampled": 1, "synthetic": 2, "jobs": 5, "learners": ["pg"], "seeds": [0, 1],
     "decima_seeds": [0], "waiting_seeds": [0], "evolved_seeds": [0], "evolved_steps": 99,
 }  # fmt: skip
+FCFS, OPTIMIZATION, CHANCE = "FCFS/EASY", "Optimization", "Random, two levels"
+ADDED_RULES = ("SJF/EASY", CHANCE, "Shortest, two levels", "Largest, two levels")
+ADDED_AGENTS = ("DRAS-DQL, paid for short waits", "Evolved, two levels")
 SLOTS = [f"Slot {slot}, two levels" for slot in TINY["slots"]]
 
 
@@ -249,33 +230,7 @@ def test_an_agent_takes_the_seat_of_two_levels(paper: Any) -> None:
     assert isinstance(policy.seat, External) and policy.seat is not agent, "the policy is as it was"
 
 
-def test_the_best_of_some_is_who_earned_most(paper: Any, tmp_path: Path) -> None:
-    some = [learner_of(paper, number=number) for number in range(3)]
-    for learner, value in zip(some, (1.0, 3.0, 2.0), strict=True):
-        agent = agent_of(learner)
-        agent.about = {"validation": value}
-        (tmp_path / learner.name).mkdir()
-        agent.save(tmp_path / learner.name / BEST)
-    assert best_of(some, tmp_path) is some[1]
-
-
 # --- arithmetic ----------------------------------------------------------------------------------------
-
-
-def test_kiviat_by_hand() -> None:
-    values = {
-        "a": {"mean_wait_time": 10.0, "max_wait_time": 4.0, "mean_response_time": 7.0, "mean_slowdown": 3.0,
-              "utilisation": 0.5},
-        "b": {"mean_wait_time": 20.0, "max_wait_time": 2.0, "mean_response_time": 7.0, "mean_slowdown": 1.0,
-              "utilisation": 0.9},
-        "c": {"mean_wait_time": 12.5, "max_wait_time": 3.5, "mean_response_time": 7.0, "mean_slowdown": 2.5,
-              "utilisation": 0.6},
-    }  # fmt: skip
-    found = kiviat(values)
-    assert found["a"] == pytest.approx([1, 0, 1, 0, 0])
-    assert found["b"] == pytest.approx([0, 1, 1, 1, 1])
-    assert found["c"] == pytest.approx([0.75, 0.25, 1, 0.25, 0.25])
-    assert len(AXES) == 5
 
 
 def result_of(
@@ -296,214 +251,159 @@ def result_of(
     )  # fmt: skip
 
 
-WEEK = 7 * DAY
-
-
-def test_weeks_by_hand() -> None:
-    result = result_of(
-        start=[0, WEEK - 1 + 30, WEEK + 50, 3 * WEEK], mode=[1] * 4, nodes=[2, 10, 5, 1],
-        submit=[0, WEEK - 1, WEEK, 3 * WEEK],
-    )  # fmt: skip
-    found = weekly(result)
-    assert found.load * WEEK * 10 == pytest.approx([1200, 500, 0, 100])
-    assert found.mean == pytest.approx([15, 50, np.nan, 0], nan_ok=True)
-    assert found.longest == pytest.approx([30, 50, np.nan, 0], nan_ok=True)
-
-
-def test_waits_by_mode_and_of_the_largest() -> None:
+def test_waits_of_the_largest() -> None:
     result = result_of([5, 7, 9, 20], mode=[1, 2, 2, 3], nodes=[1, 2, 1, 1], submit=[0] * 4)
-    found = {mode: waits.tolist() for mode, waits in waits_by_mode(result).items()}
-    assert found == {"ready": [5], "reserved": [7, 9], "backfilled": [20]}
     assert longest_large_wait(result) == 7, "a fifth of 10 nodes are 2"
-    small = result_of([5], mode=[1], nodes=[1], submit=[0])
-    assert np.isnan(longest_large_wait(small))
-    assert "reserved" not in waits_by_mode(small)
+    assert np.isnan(longest_large_wait(result_of([5], mode=[1], nodes=[1], submit=[0])))
 
 
 def test_the_papers_shares_add_up() -> None:
-    assert list(PUBLISHED["table_4"].rows) == list(FAMILIES)
-    for shares in PUBLISHED["table_4"].rows.values():
+    for shares in KIND.published["table_4"].rows.values():
         for of in (shares[::2], shares[1::2]):
             assert sum(of) == pytest.approx(100, abs=0.05)
-
-
-def test_lines_of_pictures_can_be_told_apart() -> None:
-    looks = [look_of(family) for family in (*FAMILIES, *ADDED_RULES)]
-    assert all(a != b for a, b in itertools.combinations(looks, 2))
-    assert [look_of(name).dash for name in ("DRAS-PG", "Decima-PG")] == ["solid", "dashed"]
 
 
 # --- tables and targets --------------------------------------------------------------------------------
 
 
 def family(
-    name: str, waits: Sequence[float], *, rewards: Sequence[float] = (), longest: Sequence[float] = (),
-    shares: Mapping[str, float] = {},
-) -> Family:  # fmt: skip
-    """Return a method with mean waits [h] by seed, and maximum waits [d]; the largest jobs wait half of it."""
-    longest = longest or [1.0] * len(waits)
-    rows = {
-        f"{name} {number}": {
-            **dict.fromkeys((*MEASURED, REWARD), 1.0), **shares, "mean_wait_time": wait * HOUR,
-            "max_wait_time": most * DAY,
-        }
-        for number, (wait, most) in enumerate(zip(waits, longest, strict=True))
-    }  # fmt: skip
-    results = {
-        row: result_of([round(values["max_wait_time"] / 2)], mode=[1], nodes=[2], submit=[0])
-        for row, values in rows.items()
+    waits: Sequence[float], *, best: Sequence[float] = (), longest: Sequence[float] = (), **others: Any
+) -> dict[str, list[float]]:
+    """Mean waits [h] by seed, maximum waits [d] and validation rewards; the largest jobs wait half as long."""
+    days = [DAY * each for each in longest or [1.0] * len(waits)]
+    found = {name: [1.0] * len(waits) for name in (*MEASURED, REWARD, RESERVES)}
+    found |= {"mean_wait_time": [HOUR * each for each in waits], "max_wait_time": days}
+    return {
+        **found,
+        LARGEST_WAIT: [each / 2 for each in days],
+        **({VALIDATION: list(best)} if best else {}),
+        **others,
     }
-    reserves = name not in (OPTIMIZATION, "BinPacking", "Random", "Decima-PG")
-    return Family(name, rows, dict(zip(rows, rewards, strict=False)), results, reserves)
 
 
-@pytest.fixture
-def measured(trace: MonthlyLog) -> Measured:
-    """FCFS/EASY waits 10 h, Optimization 8 h; DRAS-PG earns more on the month to choose by than DRAS-PPO."""
-    families = [
-        family(FCFS, [10.0], longest=[2.0]),
-        family(OPTIMIZATION, [8.0], longest=[6.0]),
-        family(CHANCE, [9.0]),
-        family("DRAS-PG", [4.0, 6.0, 8.0], rewards=[5.0, 9.0, 7.0], longest=[3.0, 3.0, 6.0]),
-        family("DRAS-PPO", [2.0, 2.0, 2.0], rewards=[10.0, 4.0, 4.0]),
-    ]
-    return Measured(trace, {each.name: each for each in families}, {FCFS: 8.0, OPTIMIZATION: 3.0})
+def scores_of(
+    trace: MonthlyLog, families: Mapping[str, Mapping[str, Sequence[float]]], protocol: str = "test"
+) -> Scores:
+    values, contestants, tables = {}, [], {}
+    for name, of in families.items():
+        known = [row for row in KIND.paper.rows.values() if row.group == "paper"]
+        group = "paper" if name in PAPER else "added" if name in ADDED_AGENTS else ""
+        assert len(known) == 6
+        for number in range(len(of[REWARD])):
+            row = f"{name} {number + 1}" if len(of[REWARD]) > 1 else name
+            values[row] = {measure: np.array([each[number]]) for measure, each in of.items()}
+            contestants.append(SimpleNamespace(name=row, learner=None))
+            tables[row] = SimpleNamespace(family=name, group=group)
+    plan, parts = KIND.paper.comparisons[protocol], Parts({"log": trace})
+    sequences: Any = SequenceSet("x", [None])  # type: ignore[list-item]
+    return Scores(Comparison(plan, protocol, trace, parts, sequences, contestants, tables), values)  # type: ignore[arg-type]
 
 
-def test_the_best_learner_is_chosen_by_the_mean_over_seeds(measured: Measured) -> None:
-    assert measured.best.name == "DRAS-PG", "7 in the mean, DRAS-PPO 6, whose best seed has 10"
-    assert measured.best.shown is measured.best.results["DRAS-PG 1"]
-    assert [each.name for each in measured.learned] == ["DRAS-PG", "DRAS-PPO"]
+PAPER = (FCFS, OPTIMIZATION, "DRAS-PG", "DRAS-PPO", "DRAS-A2C")
+MEASUREMENTS = {
+    FCFS: family([10.0], longest=[2.0]),
+    OPTIMIZATION: family([8.0], longest=[6.0], **{RESERVES: [0.0]}),
+    CHANCE: family([9.0]),
+    "DRAS-PG": family([4.0, 6.0, 8.0], best=[5.0, 9.0, 7.0], longest=[3.0, 3.0, 6.0]),
+    "DRAS-PPO": family([2.0, 2.0, 2.0], best=[10.0, 4.0, 4.0]),
+    ADDED_AGENTS[1]: family([1.0], best=[1.0]),
+}
+"""FCFS/EASY waits 10 h, Optimization 8 h; DRAS-PG earns more on the month to choose by than DRAS-PPO."""
 
 
-def test_targets_by_hand(measured: Measured) -> None:
-    of_others = list(waiting_targets(measured, measured.best))
-    assert {target.met for target in of_others} == {None}, "judged on Theta only"
-    on_theta = replace(measured, trace=trace_of(Path("ALCF-Theta-2022.swf")))
-    gain, gain_2, longest, large = waiting_targets(on_theta, measured.best)
-    assert "Theta-2022: DRAS-PG, mean wait shorter than FCFS/EASY's" in gain.what
+def findings(*scores: Scores) -> OwnFindings:
+    traces = SimpleNamespace(first=scores[0].contest.trace, scale=SimpleNamespace())
+    plan: Any = SimpleNamespace(
+        paper=KIND.paper, published=KIND.published, traces=traces, trained=[], compared=[]
+    )
+    found = OwnFindings(plan, SimpleNamespace())  # type: ignore[arg-type]
+    vars(found)["scores"] = list(scores)
+    return found
+
+
+def targets_of(trace: MonthlyLog, **changes: Any) -> dict[str, Target]:
+    scores = scores_of(trace, {**MEASUREMENTS, **changes})
+    return {target.what.partition(": ")[2]: target for target in findings(scores).targets()}
+
+
+def test_targets_by_hand(trace: MonthlyLog) -> None:
+    of_others = targets_of(trace)
+    assert {target.met for target in of_others.values()} == {None}, "judged on Theta only"
+    on_theta = targets_of(trace_of(Path("ALCF-Theta-2022.swf")))
+    gain, gain_2 = (
+        on_theta[f"DRAS-PG, mean wait shorter than {rival}'s by [%] (needed: 20)"]
+        for rival in (FCFS, OPTIMIZATION)
+    )
     assert (gain.ours, gain.spread, gain.met) == (pytest.approx(40), pytest.approx(20), True)
     assert (gain_2.ours, gain_2.spread, gain_2.met) == (pytest.approx(25), pytest.approx(25), True)
+    longest = on_theta["DRAS-PG, maximum wait, times FCFS/EASY's (at most 1.5)"]
+    large = on_theta["DRAS-PG, maximum wait of the largest jobs, times FCFS/EASY's (at most 2)"]
     assert (longest.ours, longest.met) == (pytest.approx(2.0), False), "4 days are not 1.5 times 2 days"
     assert (large.ours, large.met) == (pytest.approx(2.0), True)
-    assert {target.met for target in waiting_targets(on_theta, family(ADDED_AGENTS[1], [1.0]))} == {None}
+    assert {target.met for what, target in on_theta.items() if "Evolved" in what} == {None}
+    assert not [what for what in on_theta if "PPO" in what], "6 in the mean, though its best seed has 10"
 
 
-def test_times_are_judged_by_the_longest_and_the_largest(paper: Any) -> None:
-    small, large = Overhead("dras-dql", 40, 1), Overhead("dras-dql", 400, 1)
-    overheads = [(small, {"update": 9.0}), (large, {"update": 1.5})]
-    learner = learner_of(paper)
-    training, update = speed_targets(learner, 4 * 3600.0, overheads)
-    assert learner.name in training.what
-    assert (training.ours, training.paper, training.met) == (4.0, 3.0, None), "of another size"
-    assert (update.ours, update.paper, update.met) == (1.5, 2.0, True)
+def test_learners_that_earn_the_same_are_judged_both(trace: MonthlyLog) -> None:
+    found = targets_of(trace, **{"DRAS-PPO": family([2.0], best=[7.0])})
+    assert {"DRAS-PG", "DRAS-PPO"} <= {what.partition(",")[0] for what in found}
 
 
-def test_metrics_table(measured: Measured) -> None:
-    headings, lines = metrics_table(measured)
+def test_waits_that_nobody_has(trace: MonthlyLog) -> None:
+    """On an underloaded machine there is nothing to divide by."""
+    found = targets_of(trace, **{FCFS: family([0.0], longest=[0.0])})
+    gain = found[f"DRAS-PG, mean wait shorter than {FCFS}'s by [%] (needed: 20)"]
+    longest = found["DRAS-PG, maximum wait, times FCFS/EASY's (at most 1.5)"]
+    assert np.isnan([gain.ours, longest.ours]).all()
+
+
+def test_metrics_table(trace: MonthlyLog) -> None:
+    headings, lines = findings(scores_of(trace, MEASUREMENTS)).tabulated("metrics")
     rows = {line[0]: dict(zip(headings, line, strict=True)) for line in lines}
     assert rows["DRAS-PG"]["mean wait [h]"] == "6.00 (4.00 to 8.00)"
-    assert rows["DRAS-PPO"]["mean wait [h]"] == "**2.00**"
+    assert rows["*Evolved, two levels*"]["mean wait [h]"] == "**1.00**"
     assert rows["DRAS-PPO"]["utilisation [%]"] == "100.00", "all have the same: nobody is best"
     assert rows["DRAS-PG"]["maximum wait [d]"] == "4.00 (3.00 to 6.00)"
     assert [rows[name]["reservations"] for name in (FCFS, OPTIMIZATION)] == ["yes", "no"]
     assert f"*{CHANCE}*" in rows, "not in the paper"
+    largest = {
+        line[0]: line[1:] for line in findings(scores_of(trace, MEASUREMENTS)).tabulated("largest").rows
+    }
+    assert largest["DRAS-PG"] == ["2.00 (1.50 to 3.00)", "4.00 (3.00 to 6.00)"]
 
 
 def test_modes_table(trace: MonthlyLog) -> None:
-    shares = {"backfilled_job_share": 0.25, "ready_job_share": 0.5, "reserved_job_share": 0.25,
-              "backfilled_area_share": 0.1, "ready_area_share": 0.2, "reserved_area_share": 0.7}  # fmt: skip
-    measured = Measured(trace, {FCFS: family(FCFS, [1.0], shares=shares)}, {})
-    headings, lines = modes_table(measured)
+    shares = {"backfilled_job_share": [0.25], "ready_job_share": [0.5], "reserved_job_share": [0.25],
+              "backfilled_area_share": [0.1], "ready_area_share": [0.2], "reserved_area_share": [0.7]}  # fmt: skip
+    families = {FCFS: family([1.0], **shares)}
+    headings, lines = findings(scores_of(trace, families)).tabulated("modes")
     assert headings[1:] == ["backfilled: jobs", "backfilled: core hours", "ready: jobs", "ready: core hours",
                             "reserved: jobs", "reserved: core hours"]  # fmt: skip
     assert lines == [[FCFS, "25.00", "10.00", "50.00", "20.00", "25.00", "70.00"]]
-    theta = replace(measured, trace=trace_of(Path("ALCF-Theta-2022.swf")))
-    beside = modes_table(theta)[1][0]
+    theta = scores_of(trace_of(Path("ALCF-Theta-2022.swf")), families)
+    (beside,) = findings(theta).tabulated("modes").rows
     assert beside[1::2] == ["79.25", "30.45", "9.88", "16.99", "10.87", "52.56"]
     assert beside[2::2] == lines[0][1:]
 
 
-def test_waits_of_the_largest_jobs(measured: Measured) -> None:
-    pg = measured.families["DRAS-PG"]
-    waits = [spread_cell(each, 1 / DAY) for each in (pg.large_waits, pg.over_seeds("max_wait_time"))]
-    assert waits == ["2.00 (1.50 to 3.00)", "4.00 (3.00 to 6.00)"]
-
-
-def test_how_much_is_as_fcfs_does_it(measured: Measured) -> None:
-    rule = measured.families[FCFS]
-    assert [each.same_starts(rule) for each in measured.agents] == [[0.0] * 3] * 2, "each of three seeds"
-    same = family("DRAS-PG", [1.0], rewards=[1.0], longest=[2.0])
-    assert same.same_starts(rule) == [100.0]
-
-
-def test_waits_and_rewards_in_short(measured: Measured) -> None:
-    pg, ppo = measured.families["DRAS-PG"], measured.families["DRAS-PPO"]
-    assert (pg.mean_wait, pg.longest_wait, pg.reward) == (pytest.approx(6.0), pytest.approx(4.0), 1.0)
-    assert measured.leaders == [pg]
-    tied = replace(measured, families={**measured.families, "DRAS-PPO": replace(ppo, validations={"a": 7.0})})
-    assert [each.name for each in tied.leaders] == ["DRAS-PG", "DRAS-PPO"]
-    rule, other = outside()[:2]
-    ahead = {**measured.families, rule: family(rule, [5.0], longest=[3.0]), other: family(other, [1.0])}
-    assert replace(measured, families=ahead).faster_rules == {(rule, other): ["DRAS-PG"], (): ["DRAS-PPO"]}
-
-
-def test_who_has_learned(measured: Measured) -> None:
+def test_who_has_learned(trace: MonthlyLog) -> None:
     """Each seed earns more than chance, and than the slot that earns most on the month to choose by."""
     slot, other = SLOTS[:2]
-    rewards = {FCFS: 5.0, slot: 8.0, other: 1.0, CHANCE: 3.0}
-
-    def earning(name: str, *values: float) -> Family:
-        found = family(name, [1.0] * len(values), rewards=values)
-        rows = {
-            row: {**of, REWARD: value} for (row, of), value in zip(found.rows.items(), values, strict=True)
-        }
-        return replace(found, rows=rows)
-
-    families = [
-        earning(name, value) for name, value in ((slot, 4.0), (other, 9.0), (CHANCE, 6.0), (FCFS, 2.0))
-    ]
-    families = [replace(each, validations={}) for each in families]
-    families += [earning("DRAS-PG", 6.5, 7.0), earning("DRAS-PPO", 5.9, 9.0), earning("DRAS-A2C", 6.0)]
-    log = Measured(measured.trace, {each.name: each for each in families}, rewards)
-    assert log.best_constant == slot
-    assert log.better_than_constant == ["DRAS-PG"], "one seed of DRAS-PPO is below chance, DRAS-A2C no better"
-    headings, lines = behaviour_table(log, {"DRAS-PG": [
-        {SLOT_0: 1.0, OFTEN: 0.0, LARGEST: 0.5, ENTROPY: 0.25}, {SLOT_0: 0.5, OFTEN: 3.0, LARGEST: 1.0, ENTROPY: 0.0},
-    ]})  # fmt: skip
-    row = dict(zip(headings, next(line for line in lines if line[0] == "DRAS-PG"), strict=True))
-    assert row["learned"] == "yes" and row["slot 0 [%]"] == "75.00" and row["slot taken most often"] == "0, 3"
-    assert (row["largest probability"], row["entropy / that of chance"]) == ("0.75", "0.12")
-
-
-def test_an_agent_is_watched(paper: Any, tmp_path: Path) -> None:
-    """An agent that prefers one slot by far: its other choices are forced."""
-    learner = learner_of(paper)
-    agent = agent_of(learner)
-    tensors = agent.network.tensors
-    last = max(
-        (name for name in tensors if name.startswith("bias")), key=lambda name: int(name.split(".")[1])
+    months = {FCFS: 5.0, slot: 8.0, other: 1.0, CHANCE: 3.0}
+    validation = scores_of(
+        trace, {name: family([1.0], **{REWARD: [value]}) for name, value in months.items()}, "validation"
     )
-    tensors[last][...] = 0
-    tensors[last][2] = 1e6
-    (tmp_path / learner.name).mkdir()
-    agent.save(tmp_path / learner.name / BEST)
-    jobs = Workload({"submit_time": [0] * 5, "run_time": [9] * 5, "nodes": [40] * 5}, machine_size=40)
-    task = Habits(
-        Contestant("DRAS-PG 1", learner.policy, "textbook", learner), SequenceSet("some", (Scenario(jobs),))
-    )
-    found = task.run(tmp_path / "habits", lambda done: None)
-    assert found["choices"] == 4, "the last job is alone"
-    assert found[OFTEN] == 2 and found[LARGEST] > 0.6
-
-
-def test_overhead_counts_weights(tmp_path: Path) -> None:
-    found = {kind: Overhead(kind, 10, 1).run(tmp_path, lambda done: None) for kind in LEARNERS}
-    rows, hidden = 110, (100, 25)
-    pg = 3 + rows * hidden[0] + hidden[0] * hidden[1] + hidden[1] * 50 + 50
-    dql = 3 + 12 * hidden[0] + hidden[0] * hidden[1] + hidden[1] + 1
-    assert [each["weights"] for each in found.values()] == [dql, pg, pg + 26, pg + 26]
-    assert all(each["decision"] > 0 and each["update"] > 0 for each in found.values())
+    rewards = {slot: [4.0], other: [9.0], CHANCE: [6.0], FCFS: [2.0], "DRAS-PG": [6.5, 7.0],
+               "DRAS-PPO": [5.9, 9.0], "DRAS-A2C": [6.0]}  # fmt: skip
+    families = {
+        name: family([1.0] * len(of), best=of if "DRAS" in name else (), **{REWARD: of})
+        for name, of in rewards.items()
+    }
+    headings, lines = findings(validation, scores_of(trace, families)).tabulated("slots")
+    rows = {line[0]: dict(zip(headings, line, strict=True)) for line in lines}
+    learned = {name: rows[name]["learned"] for name in ("DRAS-PG", "DRAS-PPO", "DRAS-A2C", FCFS)}
+    assert learned == {"DRAS-PG": "yes", "DRAS-PPO": "no", "DRAS-A2C": "no", FCFS: ""}
+    assert rows[f"*{slot}*"]["reward on the month to choose by"] == "8.0"
 
 
 def test_spread() -> None:

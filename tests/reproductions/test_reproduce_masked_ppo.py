@@ -20,6 +20,7 @@ from hpcsimkit.agents.networks.numpy_networks import SlotScores
 from hpcsimkit.agents.spaces.masks import JobMachine
 from hpcsimkit.agents.spaces.prospects import PairProspects, past_run_times
 from hpcsimkit.errors import WorkloadError
+from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.simulation import Simulation
 from hpcsimkit.policies.one_seat.dispatch import Dispatch
 from hpcsimkit.reproductions.masked_ppo.own import (
@@ -27,15 +28,15 @@ from hpcsimkit.reproductions.masked_ppo.own import (
     WAIT,
     WEIGHTED,
     Beocat,
-    Scores,
-    balanced_targets,
-    baseline_targets,
-    family_targets,
-    judged,
-    means_of_days,
+    OwnFindings,
     measured,
 )
+from hpcsimkit.reproductions.plans.comparisons import Comparison
+from hpcsimkit.reproductions.plans.parts import Parts
 from hpcsimkit.reproductions.plans.planned import reproduction_named
+from hpcsimkit.reproductions.scores import Scores
+from hpcsimkit.reproductions.sequences import SequenceSet
+from hpcsimkit.reproductions.targets import Target
 from tests.reproductions.beocat_months import write_months
 
 KIND: Any = reproduction_named("masked-ppo")
@@ -60,14 +61,18 @@ def beocat(tmp_path: Path) -> Beocat:
     return Beocat(write_months(tmp_path)[::-1], SMALL, seed=3)
 
 
+def all_days(beocat: Beocat) -> dict[date, Workload]:
+    return {**beocat.test_days, **beocat.unseen_days}
+
+
 def test_days(beocat: Beocat) -> None:
     assert len(beocat.log) == 410
     assert beocat.cut == date(2021, 4, 1)
     assert list(beocat.test_days) == [date(2021, 3, 2), date(2021, 3, 3), date(2021, 4, 1)]
     assert list(beocat.unseen_days) == [date(2021, 4, 1), date(2021, 4, 2), date(2021, 4, 3)]
     assert beocat.unseen_days[date(2021, 4, 1)].hash == beocat.test_days[date(2021, 4, 1)].hash
-    assert len(beocat.all_days) == 5
-    for jobs in beocat.all_days.values():
+    assert [len(each.scenarios) for each in (beocat.test_sequences, beocat.unseen_sequences)] == [3, 3]
+    for jobs in all_days(beocat).values():
         assert not NINE_MACHINES.misfits(jobs).any()
         assert jobs.submit_time.tolist() == sorted(jobs.submit_time.tolist())
 
@@ -93,7 +98,7 @@ def test_subsamples_of_the_unseen_days(beocat: Beocat) -> None:
 
 
 def test_training_sets_hold_nothing_of_the_days(beocat: Beocat) -> None:
-    on_days = {number for jobs in beocat.all_days.values() for number in jobs.id.tolist()}
+    on_days = {number for jobs in all_days(beocat).values() for number in jobs.id.tolist()}
     one, other = beocat.training_sets
     for drawn in (one, other):
         assert len(drawn) == 43
@@ -127,51 +132,70 @@ def test_logs_that_do_not_do(tmp_path: Path) -> None:
 # --- scores and tests ------------------------------------------------------------------------------------
 
 
-def scores_of(**waits: list[list[float]]) -> Scores:
-    """Scores of rows whose names are given with _ for a blank; utilisation is 100 less a tenth of the wait."""
-    rows = {
-        name.replace("_", " "): np.stack(
-            [np.array(runs), 100 - np.array(runs) / 10, np.array(runs) / 2], axis=2
-        )
-        for name, runs in waits.items()
-    }
-    return Scores(["d1", "d2", "d3"], rows)
+MODEL = "published, for wait"
 
 
-def test_scores() -> None:
-    scores = scores_of(model=[[1, 2, 3], [3, 4, 8]], other=[[5, 6, 7]])
-    assert scores.by_day("model", WAIT).tolist() == [2, 3, 5.5]
-    assert scores.mean("model", WAIT) == 3.5
-    assert scores.mean("other", WEIGHTED) == 3.0
-    assert scores.spread("model", WAIT) == pytest.approx(np.std([2, 5], ddof=1))
-    assert scores.spread("other", WAIT) is None
-    assert scores.on(["d3", "d1"]).by_day("model", WAIT).tolist() == [5.5, 2]
+def scores_of(waits: dict[str, Any], protocol: str = "unseen") -> Scores:
+    """Scores with several agents of the model; utilisation is 60 less a tenth of the wait, as one measure."""
+    runs = {row: np.atleast_2d(np.array(each, dtype=float)) for row, each in waits.items()}
+    values, contestants, tables = {}, [], {}
+    for row, found in runs.items():
+        group = "paper" if row in BASELINES else "control" if row in CONTROLS else "published"
+        for number, days in enumerate(found):
+            name = f"{row} {number}" if len(found) > 1 else row
+            values[name] = {WAIT: days, UTILISATION: 60 - days / 10, WEIGHTED: days / 2}
+            contestants.append(SimpleNamespace(name=name, learner=None))
+            tables[name] = SimpleNamespace(family=row, group=group)
+    sequences: Any = SequenceSet("x", [None] * runs[MODEL].shape[1])  # type: ignore[list-item]
+    trace: Any = SimpleNamespace(name="Beocat")
+    plan = KIND.paper.comparisons[protocol]
+    parts = Parts({"log": "Beocat"})
+    contest = Comparison(plan, protocol, trace, parts, sequences, contestants, tables)  # type: ignore[arg-type]
+    return Scores(contest, values)
+
+
+def findings(*scores: Scores) -> OwnFindings:
+    traces = SimpleNamespace(first=None, scale=SimpleNamespace())
+    plan: Any = SimpleNamespace(paper=KIND.paper, published=TABLES, traces=traces)
+    found = OwnFindings(plan, SimpleNamespace())  # type: ignore[arg-type]
+    vars(found)["scores"] = list(scores)
+    return found
+
+
+def test_a_family_is_the_mean_of_its_agents() -> None:
+    scores = scores_of({MODEL: [[1, 2, 3], [3, 4, 8]], "BFBP": [5, 6, 7]})
+    assert scores.of(MODEL, WAIT).tolist() == [2, 3, 5.5]
+    assert (scores.mean(MODEL, WAIT), scores.mean("BFBP", WEIGHTED)) == (3.5, 3.0)
+    quantities = findings(scores).quantities(scores)
+    assert quantities.spread(MODEL, WAIT) == pytest.approx(np.std([2, 5], ddof=1))
+    assert quantities.spread("BFBP", WAIT) is None
+    assert [quantities.cell(row, WAIT) for row in ("BFBP", MODEL)] == ["6.00", "3.50 (2.00 to 5.00)"]
 
 
 def test_as_in_the_paper_and_over_days() -> None:
-    scores = scores_of(model=[[1, 2, 3], [3, 4, 8]], BFBP=[[5, 6, 7]], random=[[4, 4, 9], [2, 4, 9]])
-    verdict = judged(scores, WAIT, "model", ["BFBP"], ["BFBP", "random"])
-    ours, days = [1, 2, 3, 3, 4, 8], [2, 3, 5.5]
-    assert verdict.samples == 6
-    assert verdict.t_tests["BFBP"] == stats.ttest_ind(ours, [5, 6, 7] * 2, equal_var=False).pvalue
-    assert verdict.t_tests["random"] == stats.ttest_ind(ours, [3, 4, 9] * 2, equal_var=False).pvalue
-    assert verdict.anova == pytest.approx(stats.f_oneway(ours, [5, 6, 7] * 2).pvalue)
-    assert verdict.anova_of_days == pytest.approx(stats.f_oneway(days, [5, 6, 7]).pvalue)
+    scores = scores_of({MODEL: [[1, 2, 3], [3, 4, 8]], "BFBP": [5, 6, 7], CONTROLS[0]: [3, 4, 9]})
+    found, ours, days = findings(scores), [1, 2, 3, 3, 4, 8], [2, 3, 5.5]
+    for row, others in (("BFBP", [5, 6, 7]), (CONTROLS[0], [3, 4, 9])):
+        expected = stats.ttest_ind(ours, others * 2, equal_var=False).pvalue
+        assert found.t_test(scores, MODEL, row, WAIT) == expected
+    samples, as_published, of_days = found.anova(scores, MODEL, WAIT)
+    assert (samples, as_published) == (6, pytest.approx(stats.f_oneway(ours, [5, 6, 7] * 2).pvalue))
+    assert of_days == pytest.approx(stats.f_oneway(days, [5, 6, 7]).pvalue)
+    paired = scores.standings(MODEL, ["BFBP", CONTROLS[0]], WAIT)
     ps = [stats.ttest_rel(days, other).pvalue for other in ([5, 6, 7], [3, 4, 9])]
-    assert [verdict.paired[name].t_test for name in ("BFBP", "random")] == pytest.approx(ps)
-    assert verdict.paired["BFBP"].t_test_holm == pytest.approx(max(2 * min(ps), ps[0]))
-    assert verdict.paired["BFBP"].difference.mean == pytest.approx(3.5 - 6)
+    against = paired["BFBP"].against
+    assert against is not None
+    assert against.t_test == pytest.approx(ps[0])
+    assert against.t_test_holm == pytest.approx(max(2 * min(ps), ps[0]))
 
 
-def test_cells_of_tables() -> None:
-    scores = scores_of(model=[[1, 2, 3], [3, 4, 8]], BFBP=[[5, 6, 7]])
-    cells = [scores.cell("BFBP", WAIT), scores.cell("model", WAIT), scores.cell("BFBP", WEIGHTED)]
-    assert cells == ["6.00", "3.50 ± 2.12", "3.00"]
-    assert [TABLES[WAIT].number(row, "mean") for row in ("BFBP", "RL model")] == [549.59, 456.79]
-
-
-def test_a_day_counts_once_whatever_its_number_of_subsamples() -> None:
-    assert means_of_days(np.array([[1.0, 2.0, 6.0, 8.0], [0, 0, 3, 1]]), [3, 1]).tolist() == [[3, 8], [1, 1]]
+def test_a_day_counts_once_whatever_its_number_of_subsamples(beocat: Beocat) -> None:
+    assert beocat.subsample_sizes == [len(each) for each in beocat.subsampled_days.values()]
+    plan = KIND.paper.comparisons["subsamples"]
+    sequences = beocat.subsampled_sequences
+    contest = Comparison(plan, "subsamples", beocat, Parts({"log": beocat}), sequences, [], {})
+    assert contest.parts_of_values == beocat.subsample_sizes != [1] * len(beocat.subsample_sizes)
+    assert sum(contest.parts_of_values) == len(sequences.scenarios)
 
 
 # --- targets ---------------------------------------------------------------------------------------------
@@ -179,25 +203,28 @@ def test_a_day_counts_once_whatever_its_number_of_subsamples() -> None:
 ORDERED = {"Oracle SJF": 30.0, "SJF": 40.0, "BFBP": 50.0, "FCFS": 90.0}
 
 
-def contest(model: float, noise: float = 0.1) -> Scores:
+def waits_about(model: float, noise: float = 0.1) -> dict[str, Any]:
     """Waits of everybody about a mean on twelve days; the model's two agents lie 1 below and above theirs."""
     rng = np.random.default_rng(1)
     means = {**ORDERED, **dict.fromkeys(CONTROLS, 45.0)}
-    waits = {row: mean + noise * rng.standard_normal((1, 12)) for row, mean in means.items()}
-    waits["model"] = model + noise * rng.standard_normal((2, 12)) + np.array([[-1.0], [1.0]])
-    rows = {row: np.stack([values, 60 - values / 10, values], axis=2) for row, values in waits.items()}
-    return Scores([f"d{number}" for number in range(12)], rows)
+    waits: dict[str, Any] = {row: mean + noise * rng.standard_normal(12) for row, mean in means.items()}
+    waits[MODEL] = model + noise * rng.standard_normal((2, 12)) + np.array([[-1.0], [1.0]])
+    return waits
 
 
-def targets_of(scores: Scores) -> dict[str, bool | None]:
-    found = family_targets(
-        "ours", ("model", "model"), {"test": scores, "unseen": scores}, 16.9, (BASELINES, CONTROLS)
-    )
-    return {target.what: target.met for target in found}
+def targets_of(model: float, noise: float = 0.1, **others: Any) -> dict[str, Target]:
+    waits = {**waits_about(model, noise), **others}
+    waits["published, for utilisation"] = waits[MODEL]
+    both = [scores_of(waits, protocol) for protocol in ("test", "unseen")]
+    return {target.what: target for target in findings(*both).targets()}
+
+
+def of_agents(targets: dict[str, Target]) -> dict[str, bool | None]:
+    return {what: target.met for what, target in targets.items() if what.startswith("published: ")}
 
 
 def test_targets_are_met_by_who_is_better_than_all() -> None:
-    met = targets_of(contest(35.0))
+    met = of_agents(targets_of(35.0))
     assert len(met) == 2 + 3 * 5 + 2
     assert all(met.values())
 
@@ -212,10 +239,11 @@ def test_targets_are_met_by_who_is_better_than_all() -> None:
     ],
 )
 def test_targets_that_are_missed(model: float, noise: float, failed: list[str]) -> None:
-    for what, met in targets_of(contest(model, noise)).items():
+    met = of_agents(targets_of(model, noise))
+    for what, each in met.items():
         if any(part in what for part in failed) and "SJF +" not in what:
-            assert met is False, what
-    assert any(targets_of(contest(model, noise)).values()) == (model < 50)
+            assert each is False, what
+    assert any(met.values()) == (model < 50)
 
 
 @pytest.mark.parametrize(
@@ -223,26 +251,29 @@ def test_targets_that_are_missed(model: float, noise: float, failed: list[str]) 
     [(35.0, 0.1, [True, True, True]), (44.9, 20.0, [False, False, True]), (47.0, 0.1, [False, False, False])],
 )
 def test_targets_of_the_agents_for_both(model: float, noise: float, met: list[bool]) -> None:
-    scores = contest(model, noise)
-    scores.rows["BFBP"][:, :, 1] = scores.rows["SJF + best fit"][:, :, 1]
-    found = list(balanced_targets(scores, "model", [*BASELINES, *CONTROLS]))
+    waits = waits_about(model, noise)
+    waits["for both"] = waits[MODEL]
+    scores = scores_of(waits, "subsamples")
+    scores.values["BFBP"][UTILISATION] = scores.values[CONTROLS[0]][UTILISATION]
+    found = list(findings(scores).targets())
     assert [target.met for target in found] == met
     assert found[0].ours == pytest.approx(
-        100 * (1 - scores.mean("model", WAIT) / scores.mean(CONTROLS[0], WAIT))
+        100 * (1 - scores.mean("for both", WAIT) / scores.mean(CONTROLS[0], WAIT))
     )
 
 
 def test_targets_of_baselines() -> None:
-    *rows, order = baseline_targets(contest(35.0), BASELINES, TABLES)
+    found = [target for what, target in targets_of(35.0).items() if not what.startswith("published: ")]
+    *rows, order = found
     assert [target.paper for target in rows[:4]] == [308.55, 454.05, 549.59, 2779.20]
     assert [round(target.ours) for target in rows[:4]] == [30, 40, 50, 90]
     assert {target.met for target in rows} == {None}
-    assert (order.ours, order.met) == (4, True)
-    swapped = contest(35.0)
-    swapped.rows["SJF"][...], swapped.rows["BFBP"][...] = swapped.rows["BFBP"], swapped.rows["SJF"].copy()
-    *_, order = baseline_targets(swapped, BASELINES, TABLES)
-    assert (order.ours, order.met) == (2, False)
     assert UTILISATION in rows[4].what
+    assert (order.ours, order.met) == (4, True)
+    swapped = waits_about(35.0)
+    targets = targets_of(35.0, SJF=swapped["BFBP"], BFBP=swapped["SJF"])
+    order = targets[order.what]
+    assert (order.ours, order.met) == (2, False)
 
 
 def test_improved_agents_know_only_the_past_of_a_day(tmp_path: Path) -> None:
@@ -253,7 +284,7 @@ def test_improved_agents_know_only_the_past_of_a_day(tmp_path: Path) -> None:
     network = SlotScores({"weight.0": np.zeros((1, encoder.shape[1])), "bias.0": np.zeros(1)})
     scheduler = Dispatch(Agent(encoder, JobMachine(4, 9), network, "dispatch"), 4, distinct=True)
     counts = []
-    for day in beocat.all_days.values():
+    for day in all_days(beocat).values():
         on_this_day = OnlyThePast(scheduler, beocat.training_part).on(day)
         assert isinstance(on_this_day.seat, Agent) and isinstance(on_this_day.seat.encoder, PairProspects)
         part = beocat.training_part

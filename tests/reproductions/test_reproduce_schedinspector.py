@@ -14,15 +14,17 @@ from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.reproductions.learners import Training
 from hpcsimkit.reproductions.plans.comparisons import Comparison
 from hpcsimkit.reproductions.plans.parts import Parts
-from hpcsimkit.reproductions.plans.planned import PaperReproduction, Study, reproduction_named
-from hpcsimkit.reproductions.schedinspector.own import BASE, NOT_COMMITTED, UNFIT, OwnFindings
+from hpcsimkit.reproductions.plans.planned import PaperReproduction, reproduction_named
+from hpcsimkit.reproductions.schedinspector.own import OwnFindings
 from hpcsimkit.reproductions.scores import Scores
 from hpcsimkit.reproductions.sequences import BSLD, SequenceSet
 from hpcsimkit.reproductions.targets import Target
+from hpcsimkit.reproductions.templates import environment
 from hpcsimkit.workloads import default_workload, write_swf
 from tests.reproductions.test_reproduction_contests import LEARNER
 
 SEQUENCES = 20
+BASE, NOT_COMMITTED, UNFIT = "base", "base that does not commit", "reject iff it does not fit"
 INSPECTOR, PROMPT = "inspector", "prompt inspector"
 KIND: Any = reproduction_named("schedinspector")
 TABLE_4 = KIND.published["table_4"].rows
@@ -31,7 +33,7 @@ TABLE_4 = KIND.published["table_4"].rows
 def scores(log: str, protocol: str = "rest", above: dict[str, float] | None = None) -> Scores:
     """Everybody has 10 and a little noise on each sequence; some have so much more."""
     trace: Any = SimpleNamespace(name=log)
-    parts = Parts({"order": "sjf", "backfilling": False})
+    parts = Parts({"log": log, "order": "sjf", "backfilling": False})
     sequences = SequenceSet("x", [None] * SEQUENCES)  # type: ignore[list-item]
     contest = Comparison(KIND.paper.comparisons[protocol], protocol, trace, parts, sequences, [], {})
     names = [BASE, NOT_COMMITTED, UNFIT]
@@ -52,7 +54,7 @@ def findings(*found: Scores, first: str = "Lublin", seconds: Any = lambda task: 
     """Measurements that are these scores."""
     contests = [replace_contestants(each.contest) for each in found]
     plan: Any = SimpleNamespace(
-        published=KIND.published, traces=SimpleNamespace(first=SimpleNamespace(name=first)),
+        published=KIND.published, paper=KIND.paper, traces=SimpleNamespace(first=SimpleNamespace(name=first)),
         scores=lambda store: list(found), contests=contests,
         compared=list({row.learner.name: row.learner for each in contests for row in each.contestants if row.learner}.values()),
     )  # fmt: skip
@@ -72,13 +74,13 @@ def published_targets(found: Scores) -> list[Target]:
 
 def test_table_4_names_the_log_of_the_paper_only_if_it_is_that() -> None:
     both = [scores("SDSC-SP2", above={BASE: 5}), scores("Lublin", above={BASE: 5})]
-    headings, (sdsc, lublin) = findings(first="SDSC-SP2").table_4(both)
+    headings, (sdsc, lublin) = findings(first="SDSC-SP2").tabulated("table_4", both)
     assert headings[3:5] == ["*of SDSC-SP2*", "of SDSC-SP2"]
     assert {len(headings)} == {len(sdsc), len(lublin)}
     assert lublin[headings.index("*of SDSC-SP2*")] == f"{TABLE_4['Lublin'][1]:.2f}"
     assert lublin[headings.index("*own*")] == f"{TABLE_4['Lublin'][2]:.2f}"
 
-    headings, lines = findings().table_4(both[1:])
+    headings, lines = findings().tabulated("table_4", both[1:])
     assert not any("SDSC" in heading for heading in headings)
     assert headings[3] == "of Lublin"
     assert {len(headings)} == {len(lines[0])}
@@ -90,11 +92,17 @@ def test_table_4_names_the_log_of_the_paper_only_if_it_is_that() -> None:
 
 def test_ratios_of_figure_7_are_of_one_log() -> None:
     curve = {"steps": np.array([1.0]), "reward": np.array([0.0]), "rejected": np.array([0.5])}
+    report = (KIND.folder / "report.md.jinja").read_text(encoding="utf-8")
+    part = report[
+        report.index("{% for study in plan.studies %}") : report.index("{% if scale.study_steps %}")
+    ]
 
     def ratios(first: str, figure: str) -> list[str]:
-        found = findings(first=first)
-        vars(found)["curves"] = {figure: {"FCFS": curve, "SAF": curve, "manual": curve}}
-        return [line[3] for line in found.study_table(Study(figure, "", {})).rows]
+        plan = SimpleNamespace(studies=[SimpleNamespace(name=figure, about="")])
+        found = SimpleNamespace(curves={figure: {"FCFS": curve, "SAF": curve, "manual": curve}})
+        values = {"plan": plan, "found": found, "first": first, "own": KIND.own, "published": KIND.published}
+        lines = environment().from_string(part).render(values).splitlines()
+        return [line.split("|")[4].strip() for line in lines if "50.0 %" in line]
 
     assert ratios("SDSC-SP2", "figure-7") == ["5.00", "48.20", ""]
     assert ratios("Lublin", "figure-7") == ["", "", ""]
@@ -141,7 +149,7 @@ def test_rows_that_are_not_there_are_left_blank() -> None:
     """Behind backfilling there are prompt inspectors only."""
     found = scores("Lublin")
     fewer = Scores(found.contest, {row: found.values[row] for row in (BASE, PROMPT)})
-    headings, (line,) = findings(fewer).table_5()
+    headings, (line,) = findings(fewer).tabulated("table_5")
     assert dict(zip(headings, line, strict=True)) == {
         "log": "Lublin", "order": "SJF", "backfilling": "no", "*base*": "61.49", "base": "50.00",
         "*inspector*": "61.06", INSPECTOR: "", PROMPT: "50.00",
@@ -153,7 +161,7 @@ def test_trained_here_tested_there() -> None:
     for row in (INSPECTOR, PROMPT):
         logs[1].values[f"{row} of SDSC-SP2"][BSLD][:] = 7.0
         logs[1].values[row][BSLD][:] = 3.0
-        headings, lines = findings().cross_table(logs, row)
+        headings, lines = findings().tabulated("cross", logs, row=row)
         assert headings == ["tested on", "base", "trained on SDSC-SP2", "trained on Lublin"]
         assert lines[1][2:] == ["7.00", "3.00"]
 
@@ -189,9 +197,14 @@ def test_training_times_are_those_of_all_stretches() -> None:
     table = replace(LEARNER, name="table", trainer="schedinspector")
     learners = [table, None, replace(table, name="other"), table,
                 replace(table, name="prompt", trainer="prompt-inspector")]  # fmt: skip
-    contestants: Any = [SimpleNamespace(learner=each) for each in learners]
+    contestants: Any = [SimpleNamespace(name=f"{at}", learner=each) for at, each in enumerate(learners)]
+    rows: Any = dict.fromkeys("01234", SimpleNamespace(family="", group=""))
     found = scores("Lublin", above={BASE: 5})
-    contest = found.contest._replace(contestants=contestants, parts=Parts({"order": "f1"}))
+    contest = found.contest._replace(
+        contestants=contestants,
+        rows=rows,
+        parts=Parts({"log": "Lublin", "order": "f1", "backfilling": False}),
+    )
     published, prompt = findings(Scores(contest, found.values), seconds=seconds).targets()
     assert published.what.startswith("longest training of schedinspector agents")
     assert (published.ours, published.met, prompt.ours, prompt.met) == (15.0, False, 1.0, True)

@@ -135,6 +135,10 @@ class Duel(NamedTuple):
     contestants: list[Contestant]
 
     @property
+    def parts_of_values(self) -> list[int]:
+        return [1]
+
+    @property
     def meetings(self) -> dict[str, Meeting]:
         on = SequenceSet("all", [Scenario(JOBS)])
         return {each.name: Meeting(each, on) for each in self.contestants}

@@ -28,34 +28,22 @@ from hpcsimkit.policies.predictions import LastTwo, ShortestPredicted
 from hpcsimkit.reproductions import learners as frame
 from hpcsimkit.reproductions.learners import Training, learning_curve_of, trained_agent
 from hpcsimkit.reproductions.plans.comparisons import Comparison as Contest
+from hpcsimkit.reproductions.plans.findings import PaperFindings
 from hpcsimkit.reproductions.plans.logs import PaperLog, PaperLogs
 from hpcsimkit.reproductions.plans.parts import Parts
 from hpcsimkit.reproductions.plans.planned import PaperReproduction, reproduction_named
-from hpcsimkit.reproductions.scores import Scores
+from hpcsimkit.reproductions.scores import Scores, Verdict, verdicts
 from hpcsimkit.reproductions.sequences import BSLD, OF_PROMISES, Contestant, SequenceSet
 from hpcsimkit.reproductions.targets import Target
 from hpcsimkit.reproductions.templates import rendered
-from hpcsimkit.reproductions.textbook_rules.figures import BLUE, GREEN, RED
 from hpcsimkit.reproductions.textbook_rules.own import (
     JOBS,
-    RIVALS,
-    Judged,
-    OwnFindings,
     SeatLearner,
     TogetherLearner,
-    Verdict,
     both_seats,
-    colour_of,
     heuristic,
-    judged,
-    log_table,
-    mark,
-    matrix,
-    promises_table,
-    typical_matrix,
-    verdicts,
 )
-from hpcsimkit.results.statistics import Comparison, Mean
+from hpcsimkit.results.statistics import Comparison, Mean, p_value_text
 from hpcsimkit.workloads import default_workload, write_swf
 
 KIND: Any = reproduction_named("textbook-rules")
@@ -67,6 +55,7 @@ TINY = {
     "together_steps": 3 * JOBS,
 }
 LOG_JOBS, LEARNED_JOBS = 1600, 320
+RIVALS = ("SJF, EASY-SJF", "F1, EASY-SJF")
 
 DECLINES = (0.0, 0.0, 0.0, 0.0, 0.0, 99.0, 0.0)
 LONGEST_FIRST = (0.0, 3.0, 0.0, 0.0, 0.0, -10.0, 0.0)
@@ -407,7 +396,6 @@ def test_who_meets(paper: PaperReproduction, trace: PaperLog) -> None:
         *RIVALS, "SJF, EASY", "F1, EASY", "EASY++", *learned, "SJF, random inspector",
         "F1, random inspector", "SJF, random backfiller",
     ]  # fmt: skip
-    assert RIVALS == ("SJF, EASY-SJF", "F1, EASY-SJF")
     assert [rows[name].policy for name in RIVALS] == [
         Pipeline(order, backfiller=EASY(SJF())) for order in (SJF(), F1())
     ]
@@ -511,7 +499,6 @@ MORE = Mean(1.0, 0.0, 2.0)
 )
 def test_for_sure_means_that_all_agree(changes: Mapping[str, Any], marks: str) -> None:
     found = Verdict(NOTHING, replace(SURE, **changes), NOTHING)
-    assert mark(found) == marks
     assert (found.is_better, found.is_worse) == (marks == " ▼", marks == " ▲")
 
 
@@ -522,23 +509,45 @@ SJF_ROW, F1_ROW = RIVALS
 
 def log_of(
     learned: Mapping[str, Any], others: Mapping[str, Any], name: str = "log", **promises: Any
-) -> Judged:
+) -> Scores:
     """A log on which F1 has 16, SJF 17, and others what is given."""
     values = {SJF_ROW: RIVAL + 1, F1_ROW: RIVAL, **others, **learned}
+    agent = SimpleNamespace(name="agent", stage="inspector", trainer="prompt-inspector")
     rows = [
-        Contestant(row, Pipeline(), "textbook", object() if row in learned else None)  # type: ignore[arg-type]
+        Contestant(row, Pipeline(), "textbook", agent if row in learned else None)  # type: ignore[arg-type]
         for row in values
     ]
     jobs = Workload({"submit_time": [0], "run_time": [1], "nodes": [1]}, machine_size=1)
     sequences = SequenceSet.of("x", jobs, [0], 1)
     trace: Any = SimpleNamespace(name=name)
     plan = KIND.paper.comparisons["rest"]
-    contest = Contest(plan, "rest", trace, Parts({}), sequences, rows, {})
+    of_rows = dict.fromkeys(values, KIND.paper.rows["easy"])
+    contest = Contest(plan, "rest", trace, Parts({"log": name}), sequences, rows, of_rows)
     measured = {
         row: {BSLD: np.array(each), **{key: np.array(found) for key, found in promises.items()}}
         for row, each in values.items()
     }
-    return judged(Scores(contest, measured))
+    return Scores(contest, measured)
+
+
+def findings(*logs: Scores) -> PaperFindings:
+    """The measurements of these logs, after trainings that took their time."""
+    took = {"alone": 60.0, "in turn": 601.0, "backfiller": 3600.0, "other": 1.0, "both": 90_000.0}
+    trainers = ("prompt-inspector", "prompt-inspector", "cem", "cem", "together")
+    trained = [
+        SimpleNamespace(name=name, trainer=of, size=1) for name, of in zip(took, trainers, strict=True)
+    ]
+    traces = SimpleNamespace(first=logs[0].contest.trace, scale=SimpleNamespace())
+    plan: Any = SimpleNamespace(trained=trained, traces=traces, paper=KIND.paper, published={})
+    store: Any = SimpleNamespace(seconds=lambda task: took[task.name])
+    found = PaperFindings(plan, store)
+    vars(found)["scores"] = list(logs)
+    return found
+
+
+def rows_in(table: str, *logs: Scores) -> dict[str, list[str]]:
+    """The lines of a table, by their first cells."""
+    return {line[0]: list(line) for line in findings(*logs).tabulated(table).rows}
 
 
 BETTER, WORSE = RIVAL - EIGHT, RIVAL + EIGHT
@@ -547,41 +556,28 @@ NEARLY = RIVAL - np.array([-1.0, 2.0, -3.0, 4.0, -5.0, 6.0, -7.0, 8.0])
 
 
 def test_the_better_heuristic_is_the_rival() -> None:
-    log = log_of({"a": BETTER}, {"SJF, EASY": WORSE})
-    assert (log.rival, log.name) == (F1_ROW, "log")
-    assert list(log.verdicts) == [SJF_ROW, "SJF, EASY", "a"]
-    assert list(log.learned) == ["a"]
-    assert log.verdicts[SJF_ROW].against.difference.mean == 1.0
+    found = rows_in("log", log_of({"a": BETTER}, {"SJF, EASY": WORSE}))
+    assert list(found) == [f"{SJF_ROW} ▲", f"**{F1_ROW}**", "SJF, EASY ▲", "*a* ▼"]
+    assert found[f"{SJF_ROW} ▲"][3] == "+1.00"
     uneven = np.array([1.0] * 7 + [1000.0])
-    found = log_of({"a": BETTER}, {F1_ROW: uneven})
-    assert found.rival == SJF_ROW, "by the mean, though F1 is lower on seven of eight"
-    assert found.learned["a"].against.difference.mean == -5.5
+    found = rows_in("log", log_of({"a": BETTER}, {F1_ROW: uneven}))
+    assert f"**{SJF_ROW}**" in found, "by the mean, though F1 is lower on seven of eight"
+    assert found["*a* ▼"][3] == "-5.50"
 
 
 def test_learned_rows_are_corrected_among_themselves() -> None:
-    log = log_of({"a": BETTER, "b": NEARLY, "c": NEARLY}, {"SJF, EASY": BETTER})
-    assert log.learned["a"].against.wilcoxon_holm == pytest.approx(3 * P_WILCOXON)
-    assert log.others["SJF, EASY"].against.wilcoxon_holm == pytest.approx(2 * P_WILCOXON), (
-        "with SJF, EASY-SJF"
-    )
-    assert log.better == ["a"]
-    assert log.worse == []
+    found = rows_in("log", log_of({"a": BETTER, "b": NEARLY, "c": NEARLY}, {"SJF, EASY": BETTER}))
+    assert found["*a* ▼"][7] == p_value_text(3 * P_WILCOXON)
+    assert found["SJF, EASY ▼"][7] == p_value_text(2 * P_WILCOXON), "with SJF, EASY-SJF"
     many = {f"row {number}": NEARLY for number in range(6)}
-    assert log_of({"a": BETTER, **many}, {}).learned["a"].against.wilcoxon_holm == pytest.approx(
-        7 * P_WILCOXON
-    )
-    assert log_of({"a": BETTER, **many}, {}).better == [], "7 x 0.0078 is above 0.05"
-    ratios = log.ratios()
-    assert list(ratios) == [SJF_ROW, "SJF, EASY", "a", "b", "c"]
-    assert ratios["a"].tolist() == ((16 - EIGHT) / 16).tolist()
+    found = rows_in("log", log_of({"a": BETTER, **many}, {}))
+    assert found["*a*"][7] == p_value_text(7 * P_WILCOXON), "above 0.05"
 
 
-def test_colours_and_tables() -> None:
+def test_tables_of_all_logs() -> None:
     promises = dict(zip(OF_PROMISES, ([1000.0, 600.0], [3.0, 5.0], [9.0, 9.0]), strict=True))
     log = log_of({"a": BETTER, "b": WORSE, "c": NEARLY}, {"SJF, EASY": BETTER}, **promises)
-    assert [colour_of(log, row) for row in ("a", "b", "c")] == [GREEN, RED, BLUE]
-    assert colour_of(log, "SJF, EASY") not in (GREEN, RED, BLUE)
-    headings, lines = log_table(log)
+    headings, lines = findings(log).tabulated("log")
     assert headings[3] == f"minus {F1_ROW}"
     cells = {line[0]: line for line in lines}
     assert list(cells) == [f"{SJF_ROW} ▲", f"**{F1_ROW}**", "SJF, EASY ▼", "*a* ▼", "*b* ▲", "*c*"]
@@ -593,24 +589,24 @@ def test_colours_and_tables() -> None:
     assert {len(line) for line in lines} == {len(headings)}
 
     other = log_of({"a": BETTER, "b": BETTER, "c": NEARLY}, {SJF_ROW: RIVAL / 2, "SJF, EASY": BETTER}, "two")
-    headings, lines = matrix([log, other])
-    assert headings == ["", "log", "two", "▼ : ▲"]
-    cells = {line[0]: line for line in lines}
-    assert cells["*a*"][1:] == ["-28.1 % ▼", "+43.8 % ▲", "1 : 1"]
-    assert cells[SJF_ROW][1:] == ["+6.2 % ▲", "rival", "0 : 1"]
-    assert cells[F1_ROW][1:] == ["rival", "+100.0 % ▲", "0 : 1"]
-    typical = {line[0]: line[1:] for line in typical_matrix([log, other])[1]}
-    assert typical[SJF_ROW] == ["1.062 (1.062 to 1.062)", "rival"]
-    assert typical[F1_ROW] == ["rival", "2.000 (2.000 to 2.000)"]
-    assert promises_table([log])[1][0] == [SJF_ROW, "8 of 1 600 (0.5 %)"]
+    assert findings(log, other).tabulated("relative").headings == ["", "log", "two"]
+    both = rows_in("relative", log, other)
+    assert both["*a*"][1:] == ["-28.1 % ▼", "+43.8 % ▲"]
+    assert both[SJF_ROW][1:] == ["+6.2 % ▲", "rival"]
+    assert both[F1_ROW][1:] == ["rival", "+100.0 % ▲"]
+    typical = rows_in("typical", log, other)
+    assert typical[SJF_ROW][1:] == ["1.062 (1.062 to 1.062)", "rival"]
+    assert typical[F1_ROW][1:] == ["rival", "2.000 (2.000 to 2.000)"]
+    assert rows_in("promises", log)[SJF_ROW][1] == "8 of 1 600 (0.5 %)"
 
 
 # --- what is said ------------------------------------------------------------------------------------------
 
 
-def summary(*logs: Judged) -> list[str]:
+def summary(*logs: Scores) -> list[str]:
     """The paragraphs of the summary."""
-    return rendered("textbook_rules/summary.md.jinja", logs=logs).strip().split("\n\n")
+    text = rendered("textbook_rules/summary.md.jinja", found=findings(*logs), rivals=RIVALS)
+    return text.strip().split("\n\n")
 
 
 def test_an_agent_wins() -> None:
@@ -645,28 +641,17 @@ def test_no_agent_wins() -> None:
     assert "0 are significantly lower, 1 significantly higher (on 1 logs)" in lines[3]
 
 
-def targets(*logs: Judged) -> list[Target]:
-    """The targets of these logs, after trainings that took their time."""
-    took = {"alone": 60.0, "in turn": 601.0, "backfiller": 3600.0, "other": 1.0, "both": 90_000.0}
-    seats = ("inspector", "prompt"), ("inspector", "prompt"), ("backfiller", "cem"), ("backfiller", "cem")
-    plan: Any = SimpleNamespace(
-        trained=[
-            SimpleNamespace(name=name, stage=stage, trainer=trainer)
-            for name, (stage, trainer) in zip(took, [*seats, ("inspector", "together")], strict=True)
-        ]
-    )
-    store: Any = SimpleNamespace(seconds=lambda task: took[task.name])
-    found = OwnFindings(plan, store)
-    vars(found)["logs"] = list(logs)
-    return list(found.targets())
+def targets(*logs: Scores) -> list[Target]:
+    return list(findings(*logs).targets())
 
 
 def test_targets() -> None:
-    won, lost = log_of({"a": BETTER}, {}), log_of({"a": NEARLY}, {"SJF, EASY": BETTER})
-    reached, *_ = targets(won, lost, won, won)
+    won, other, third = (log_of({"a": BETTER}, {}, name) for name in ("one", "other", "third"))
+    lost, too = (log_of({"a": NEARLY}, {"SJF, EASY": BETTER}, name) for name in ("lost", "too"))
+    reached, *_ = targets(won, lost, other, third)
     assert (reached.ours, reached.met, reached.paper) == (3.0, True, None)
     assert reached.what.endswith("(needed: 3; tested: 4)")
-    assert targets(won, lost, won, lost)[0].met is False
+    assert targets(won, lost, other, too)[0].met is False
     found = {each.what: each for each in targets(won)}
     inspectors = found["longest training of inspectors [min of a core, at most 10]"]
     assert (inspectors.ours, inspectors.met) == (pytest.approx(601 / 60), False)

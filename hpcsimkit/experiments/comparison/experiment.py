@@ -20,7 +20,7 @@ from hpcsimkit.experiments.settings.engine_table import EngineTable, Parallel
 from hpcsimkit.experiments.settings.toml_lines import Location, toml_text
 from hpcsimkit.experiments.source import Source, sha256_of
 from hpcsimkit.jobs.workload import Workload
-from hpcsimkit.kernel.dependencies import Dependencies
+from hpcsimkit.kernel.gate import Dependencies
 from hpcsimkit.results.metrics import METRICS, Metric
 
 __all__ = [
@@ -181,10 +181,12 @@ class Experiment(Source, Parallel):
     def workload(self, cut: Callable[[Workload], Workload] | None = None) -> Workload:
         """Read or generate the workload; see :meth:`Source.workload`. Void dependencies are noted."""
         workload = super().workload(cut)
-        void = Dependencies(workload).void if self.setup.dependencies else 0
-        if not void:
+        if not self.setup.dependencies:
             return workload
-        return replace(workload, notes={**workload.notes, "preceding job not usable: ignored": void})
+        dependencies = Dependencies()
+        dependencies.reset(workload)
+        ignored = {"preceding job not usable: ignored": dependencies.void} if dependencies.void else {}
+        return replace(workload, notes={**workload.notes, **ignored})
 
 
 class JobsOfExperiment(Experiment):

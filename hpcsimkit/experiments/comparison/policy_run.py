@@ -66,7 +66,7 @@ class Run:
     simulator : str
         Program that simulated: ``"simpy"`` or ``"compiled"``.
     notes : sequence of str
-        Remarks of the policy on its result.
+        Notes that the policy adds to the report.
     waits : mapping of str to float
         Mean wait [s] of the jobs that started in each partition; empty without partitions.
     """

@@ -92,7 +92,7 @@ class ValidationTable(Table):
         if name not in METRICS:
             raise ValueError(f"unknown metric {name!r}{nearest(name, METRICS)}")
         if METRICS[name].direction == "none":
-            raise ValueError(f"of {name} neither lower nor higher values are better")
+            raise ValueError(f"metric {name!r} has no better direction; choose one with a direction")
         return name
 
     @property

@@ -232,7 +232,9 @@ class Training(Source):
     def _check_metric(self) -> None:
         metric = metric_named(self.validation.metric, self.import_from, self.trust)
         if metric.direction == "none":
-            raise UsageError(f"of {self.validation.metric} neither lower nor higher values are better")
+            raise UsageError(
+                f"metric {self.validation.metric!r} has no better direction; choose one with a direction"
+            )
 
     def _problem(self) -> Problem | None:
         part, problem = self._made("trainer")

@@ -18,8 +18,6 @@ from hpcsimkit.errors import UsageError, close_words
 from hpcsimkit.experiments.parts import registry
 from hpcsimkit.reproductions.papers import PAPERS
 
-__all__ = ["POLICY_BY_NAME", "own_module", "part", "part_named", "parts_of_plans"]
-
 Part = TypeVar("Part", bound=Callable[..., Any])
 
 KIT = "hpcsimkit."

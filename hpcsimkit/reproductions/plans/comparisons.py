@@ -12,8 +12,6 @@ from hpcsimkit.reproductions.plans.parts import KIT, Code, Parts, attribute_of, 
 from hpcsimkit.reproductions.plans.plan import ComparisonPlan, Plan, RowPlan
 from hpcsimkit.reproductions.sequences import Contestant, Meeting, SequenceSet
 
-__all__ = ["Comparison", "Workshop", "runs_by_use"]
-
 
 class Comparison(NamedTuple):
     """Policies under test on the same sequences of a log.
@@ -63,6 +61,12 @@ class Comparison(NamedTuple):
         return ", ".join(filter(None, [self.trace.name, self.base]))
 
     @property
+    def parts_of_values(self) -> list[int]:
+        """Numbers of sequences whose mean is a value of a row."""
+        values, many = self.parts.made(self.plan.values), len(self.sequences.scenarios)
+        return [many // values] * values if isinstance(values, int) else list(values or [1] * many)
+
+    @property
     def label(self) -> str:
         """Name of a file on the comparison, without suffix."""
         return f"{self.parts.made(self.plan.label)}"
@@ -71,6 +75,14 @@ class Comparison(NamedTuple):
     def meetings(self) -> dict[str, Meeting]:
         """Runs of all policies, by row."""
         return {each.name: self._meeting(each) for each in self.contestants}
+
+    def joined(self, others: Sequence[Comparison]) -> Comparison:
+        """Return a comparison on the sequences of several ones, with the policies of all."""
+        scenarios = tuple(each for other in others for each in other.sequences.scenarios)
+        contestants = {each.name: each for other in others for each in other.contestants}
+        rows = {name: row for other in others for name, row in other.rows.items()}
+        sequences = SequenceSet(self.sequences.name, scenarios)
+        return self._replace(sequences=sequences, contestants=list(contestants.values()), rows=rows)
 
     def family_of(self, who: Contestant) -> str:
         """Return the name of the row of tables that a policy belongs to."""
@@ -143,7 +155,8 @@ class Workshop:
         """Return parts with the size preset and a log, by default the first one, as variables."""
         chosen = self.traces.first if trace is None else trace
         sizes = vars(self.traces.scale)
-        variables = {"none": None, **sizes, "seed": self.traces.seed, **chosen.variables}
+        first = self.traces.first
+        variables = {"none": None, **sizes, "seed": self.traces.seed, "first": first, **chosen.variables}
         return Parts(variables, self.agent, self.code)
 
     def agent(self, name: str, variables: Mapping[str, Any]) -> Learner:

@@ -24,8 +24,6 @@ from hpcsimkit.reproductions.sequences import SequenceSet, starts_apart
 from hpcsimkit.workloads import read_swf
 from hpcsimkit.workloads.dirlab import REPLACED, published_starts, read_published
 
-__all__ = ["Logs", "PaperLog", "PaperLogs", "UnmodifiedLog", "each_once", "name_among"]
-
 TRAINED_SHARE = 0.2
 """Share of a log's jobs, from its start, used for training."""
 

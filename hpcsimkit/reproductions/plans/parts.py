@@ -18,8 +18,6 @@ from hpcsimkit.experiments.parts.trust import FILE_ENDING, Trust, code_in, impor
 from hpcsimkit.kernel.policy import Policy
 from hpcsimkit.reproductions.plans.catalogue import POLICY_BY_NAME, part_named
 
-__all__ = ["KIT", "Code", "Parts", "attribute_of", "changed"]
-
 PART, COPY, AGENT = "part", "copy", "agent"
 """Keys of tables that stand for objects."""
 

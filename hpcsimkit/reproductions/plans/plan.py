@@ -14,21 +14,6 @@ from hpcsimkit.experiments.settings.checked_table import Table
 from hpcsimkit.io.formats import Format
 from hpcsimkit.reproductions.rivals import RIVALS
 
-__all__ = [
-    "AgentPlan",
-    "ComparisonPlan",
-    "LogsPlan",
-    "Plan",
-    "Published",
-    "PublishedTable",
-    "RowPlan",
-    "RowsPlan",
-    "SourcePlan",
-    "StudyPlan",
-    "TargetPlan",
-    "paper_files",
-]
-
 PLAN, PUBLISHED = "plan.toml", "published.toml"
 
 BY_FILE = {
@@ -140,13 +125,17 @@ class ComparisonPlan(Table):
     """Table ``[comparisons.NAME]``: policies on the same sequences of each log.
 
     `sequences` is the name of an attribute of the log (in the published test of another `paper`, if one is
-    named), or a value with parts. The heuristics of the kit run beside the rows if there are `rivals`.
-    `draws` is the number of runs of stochastic policies. `meeting` is the task that runs a policy, if it is
-    not a usual one; it knows the variables `contestant`, `sequences` and `runs`, their number.
+    named), or a value with parts. `words` describe them in headings, `test` in targets. The heuristics of the
+    kit run beside the rows if there are `rivals`. `draws` is the number of runs of stochastic policies. A row
+    has `values` values, each the mean over as many sequences, or over the numbers of a list; by default one
+    for each sequence. With `joined`, the sequences of all values of its variables are one set in tables.
+    `meeting` is the task that runs a policy, if it is not a usual one; it knows the variables `contestant`,
+    `sequences` and `runs`, their number.
     """
 
     sequences: Part
     words: str = ""
+    test: str = ""
     rows: list[RowsPlan]
     label: str = ""
     paper: str = ""
@@ -158,6 +147,8 @@ class ComparisonPlan(Table):
     known_logs: bool = False
     size: str = ""
     draws: Part = None
+    values: Part = None
+    joined: bool = False
     promises: bool = False
     meeting: Part = None
 
@@ -173,14 +164,114 @@ class StudyPlan(Table):
     size: str = ""
 
 
-class TargetPlan(Table):
-    """Entry of ``targets``: a published number for each row, or rows that an agent must beat."""
+def comparisons_of(value: str | list[str]) -> list[str]:
+    """Return the names of the comparisons that a table, a picture or a target is about."""
+    return value if isinstance(value, list) else [value] * bool(value)
 
-    comparison: str
-    rows: list[str]
+
+class ColumnPlan(Table):
+    """Column of a table: the expression of its cells, and optionally of published numbers beside them.
+
+    There is a column for each value of some variables. Published numbers are in a column of their own before
+    it, in italics; the `best` numbers of a column are bold. With `each_log`, the cells are those of the other
+    comparisons of the table, a column for each.
+    """
+
+    name: str
+    value: str
+    paper: str = ""
+    best: Literal["", "lowest", "highest"] = ""
+    each: Each = Field(default_factory=dict)
+    when: When = Field(default_factory=dict)
+    each_log: bool = False
+
+
+class TablePlan(Table):
+    """Table ``[tables.NAME]``: a line for each comparison and each value of some variables.
+
+    If all comparisons are columns, there is only one line for each value. Lines for which the expression
+    `given` is false are left out. `let` has further variables, as expressions. A table with a `file` is also
+    written as CSV.
+    """
+
+    comparison: str | list[str]
+    file: str = ""
+    given: str = "true"
+    let: dict[str, str] = Field(default_factory=dict)
+    columns: list[ColumnPlan]
+    each: Each = Field(default_factory=dict)
+    when: When = Field(default_factory=dict)
+
+    inner: ClassVar[Mapping[str, type[BaseModel]]] = {"columns": ColumnPlan}
+
+
+class PicturePlan(Table):
+    """Entry of ``pictures``: boxes of comparisons, curves of trainings, or bars of a table.
+
+    Boxes have a figure for each comparison; their `rows` is an expression, as is `over`, the row whose values
+    theirs are divided by. Curves show columns of the
+    learning curves of a study, of all studies, of all agents if they have a `name`, or of a comparison with
+    a panel for each family of agents.
+    Bars show the numbers of a table.
+    """
+
+    kind: Literal["boxes", "curves", "bars"]
+    name: str = ""
+    comparison: str | list[str] = ""
+    table: str = ""
+    study: str = ""
+    label: str = ""
+    rows: str = "rows"
+    over: str = "none"
+    let: dict[str, str] = Field(default_factory=dict)
+    measure: str = "mean_bounded_slowdown"
+    by: float = 1.0
+    columns: list[str] = Field(default_factory=lambda: ["reward"])
+    logarithmic: bool = True
+    each: Each = Field(default_factory=dict)
+    when: When = Field(default_factory=dict)
+
+
+class TimePlan(Table):
+    """Entry of ``times``: the longest training of some trainers, or of all.
+
+    It is of all agents, or of those of the comparisons; `at_most` and the published `paper` are in its unit.
+    The words know the variables `agent` and `decisions`.
+    """
+
+    what: str
+    trainers: list[str] = Field(default_factory=list)
+    compared: bool = False
+    at_most: float | None = None
+    paper: float | None = None
+    unit: Literal["min", "h"] = "min"
+
+
+class TargetPlan(Table):
+    """Entry of ``targets``: a value to reach, on each comparison and for each value of some variables.
+
+    `ours` is the expression of the value, `paper` of a published one, `spread` of its standard deviation,
+    and `met` whether it is reached (it knows `ours` and `paper`). Those for which `given` is false are left
+    out. The values of a `total` are sums over all targets of the same words. `let` has further variables, as
+    expressions. In place of expressions there may be `rows` with `published` numbers, or rows that must be
+    `below` others.
+    """
+
+    comparison: str | list[str]
+    rows: list[str] = Field(default_factory=list)
     published: str = ""
     sequences: int = 0
     below: list[str] = Field(default_factory=list)
+    what: str = ""
+    ours: str = ""
+    paper: str = "none"
+    spread: str = "none"
+    met: str = "none"
+    given: str = "true"
+    total: bool = False
+    let: dict[str, str] = Field(default_factory=dict)
+    each: Each = Field(default_factory=dict)
+    when: When = Field(default_factory=dict)
 
 
 class Plan(Table):
@@ -202,6 +293,9 @@ class Plan(Table):
     targets: list[TargetPlan] = Field(default_factory=list)
     tasks: dict[str, Part] = Field(default_factory=dict)
     minutes: float | None = None
+    times: list[TimePlan] = Field(default_factory=list)
+    tables: dict[str, TablePlan] = Field(default_factory=dict)
+    pictures: list[PicturePlan] = Field(default_factory=list)
 
     inner: ClassVar[Mapping[str, type[BaseModel]]] = {"logs": LogsPlan, "source": SourcePlan}
 
@@ -216,12 +310,26 @@ class Plan(Table):
         for kind, used, known in (
             ("row", rows, self.rows),
             ("agent", agents, self.agents),
-            ("comparison", [target.comparison for target in self.targets], self.comparisons),
+            ("comparison", self._compared(), self.comparisons),
+            ("table", [each.table for each in self.pictures if each.table], self.tables),
+            (
+                "study",
+                [each.study for each in self.pictures if each.study],
+                [each.name for each in self.studies],
+            ),
         ):
             for name in used:
                 if name not in known:
                     raise ValueError(f"unknown {kind} {name!r}{nearest(name, list(known))}")
         return self
+
+    def _compared(self) -> list[str]:
+        """Return the comparisons that tables, pictures and targets are about."""
+        lists = (self.targets, self.tables.values(), self.pictures)
+        return [name for of in lists for each in of for name in comparisons_of(each.comparison)]
+
+    def _drawn(self) -> list[str]:
+        return [each.study for each in self.pictures if each.study]
 
     def size(self, *, quick: bool) -> dict[str, Any]:
         """Return the size preset: ``quick`` overrides ``full``."""

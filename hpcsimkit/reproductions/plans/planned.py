@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import importlib
-import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
@@ -15,31 +13,21 @@ from hpcsimkit.engine.store import Store
 from hpcsimkit.engine.task import Task
 from hpcsimkit.errors import UsageError, nearest
 from hpcsimkit.experiments.parts.trust import Trust
-from hpcsimkit.experiments.tables import Table
-from hpcsimkit.io.files import is_file, single_name
-from hpcsimkit.reports.figures import save_figure
-from hpcsimkit.reports.learning_curve import Curve, draw_rewards
-from hpcsimkit.reports.plots import draw_boxes
-from hpcsimkit.reproductions.cells import number
-from hpcsimkit.reproductions.learners import Learner, Training, learning_curve_of
+from hpcsimkit.io.files import is_file
+from hpcsimkit.reproductions.learners import Learner, Training
 from hpcsimkit.reproductions.papers import PAPERS, SYSTEMS
 from hpcsimkit.reproductions.plans.catalogue import own_module
 from hpcsimkit.reproductions.plans.comparisons import Comparison, Workshop
+from hpcsimkit.reproductions.plans.findings import PaperFindings
 from hpcsimkit.reproductions.plans.logs import Logs, PaperLogs
 from hpcsimkit.reproductions.plans.parts import KIT, Code
-from hpcsimkit.reproductions.plans.plan import Plan, PublishedTable, StudyPlan, TargetPlan, paper_files
+from hpcsimkit.reproductions.plans.plan import Plan, PublishedTable, StudyPlan, paper_files
 from hpcsimkit.reproductions.rivals import RIVALS, Field, field_of
-from hpcsimkit.reproductions.scores import Scores
-from hpcsimkit.reproductions.targets import Conclusion, Target, same_digits
-from hpcsimkit.reproductions.templates import rendered
-from hpcsimkit.results.statistics import SIGNIFICANT
+from hpcsimkit.reproductions.scores import Joined, Scores
+from hpcsimkit.reproductions.targets import Conclusion
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-__all__ = ["PaperFindings", "PaperReproduction", "Study", "reproduction_named", "reproduction_of"]
-
-BOXES = "mean bounded slowdown of a sequence, logarithmic"
+    pass
 
 
 class Study(NamedTuple):
@@ -76,6 +64,8 @@ class PaperReproduction:
         Class of its measurements.
     code : Code
         Code that names in the plan may refer to.
+    own : module or None
+        Module of the paper with its own code.
     title : str
         Heading of the page.
     needs_logs : bool
@@ -95,6 +85,7 @@ class PaperReproduction:
     published: ClassVar[Mapping[str, PublishedTable]]
     findings: ClassVar[type[PaperFindings]]
     code: ClassVar[Code]
+    own: ClassVar[ModuleType | None]
     title: ClassVar[str]
     needs_logs: ClassVar[bool]
     logs_needed: ClassVar[str]
@@ -216,8 +207,16 @@ class PaperReproduction:
         return field_of(name, met[0].sequences, met[0].trace.seed, rows)
 
     def scores(self, store: Store) -> list[Scores]:
-        """Return the measured values of all comparisons."""
-        return [Scores.kept(contest, store) for contest in self.contests]
+        """Return the measured values of all comparisons, joined ones as one."""
+        found: dict[object, list[Scores]] = {}
+        for number, contest in enumerate(self.contests):
+            key = (contest.protocol, id(contest.trace)) if contest.plan.joined else number
+            found.setdefault(key, []).append(self.kept(contest, store))
+        return [Joined.of_parts(each) if each[0].contest.plan.joined else each[0] for each in found.values()]
+
+    def kept(self, contest: Comparison, store: Store) -> Scores:
+        """Return the measured values of a comparison."""
+        return Scores.kept(contest, store)
 
     def conclude(self, store: Store, pictures: Path) -> Conclusion:
         """Return tables, significance tests and targets; draw figures."""
@@ -231,134 +230,6 @@ class PaperReproduction:
                 inner = parts.beside(parts.variables["log"].variables)
                 agents[f"{inner.made(panel['name'])}"] = inner.made(panel["agent"])
         return Study(plan.name, self.workshop.parts().made(plan.about), agents)
-
-
-@dataclass(frozen=True)
-class PaperFindings:
-    """Measurements of a finished reproduction: the values of its report, its figures and its targets.
-
-    The report knows the measurements as `found` and the reproduction as `plan`.
-
-    Parameters
-    ----------
-    plan : PaperReproduction
-        The reproduction.
-    store : Store
-        Store of the tasks' outcomes.
-    """
-
-    plan: PaperReproduction
-    store: Store
-
-    @property
-    def template(self) -> str | Path:
-        """Template of the report: ``report.md.jinja`` in the folder, or that of all papers without one."""
-        own = self.plan.folder / "report.md.jinja"
-        if not own.is_file():
-            return "paper.md.jinja"
-        return f"{own.parent.name}/{own.name}" if own.parent in PAPERS.values() else own
-
-    @cached_property
-    def scores(self) -> list[Scores]:
-        """Scores of all comparisons."""
-        return self.plan.scores(self.store)
-
-    @cached_property
-    def curves(self) -> dict[str, dict[str, Curve]]:
-        """Learning curves by study and panel."""
-        return {
-            study.name: {name: self.curve(each) for name, each in study.learners.items()}
-            for study in self.plan.studies
-        }
-
-    def curve(self, learner: Learner) -> Curve:
-        """Return the learning curve of an agent."""
-        return learning_curve_of(self.store.place / learner.name)
-
-    def seconds(self, learner: Learner) -> float:
-        """Return the processor time of a training [s]."""
-        return self.store.seconds(Training(learner))
-
-    def of(self, protocol: str, **variables: Any) -> list[Scores]:
-        """Return the scores of a table of comparisons with some values of its variables, by log."""
-        return [
-            scores
-            for scores in self.scores
-            if scores.contest.protocol == protocol
-            and all(scores.contest.variables.get(name) == value for name, value in variables.items())
-        ]
-
-    def values(self) -> dict[str, Any]:
-        """Return further values of the template, by name; `own` is the module of the measurements."""
-        traces, own = self.plan.traces, sys.modules[type(self).__module__]
-        about = {"scale": traces.scale, "first": traces.first.name, "published": self.plan.published}
-        return {**about, "own": own}
-
-    def figures(self) -> Iterator[tuple[str, Figure]]:
-        """Yield box plots of all comparisons, and the learning curves of the studies."""
-        for scores in self.scores:
-            yield scores.contest.label, draw_boxes({row: scores.of(row) for row in scores.values}, BOXES)
-        for name, curves in self.curves.items():
-            yield name, draw_rewards(curves)
-
-    def table(self, protocol: str, rows: Sequence[str], published: str = "") -> Table:
-        """Return mean bounded slowdowns, a row for each log; the numbers of a published table in italics."""
-        paper = self.plan.published.get(published)
-        known = set(paper.columns) if paper else set()
-        headings = [cell for row in rows for cell in ([f"*{row}*"] if row in known else []) + [row]]
-        lines = []
-        for scores in self.of(protocol):
-            line = [scores.contest.about]
-            for row in rows:
-                if paper is not None and row in known:
-                    line.append(number(paper.number(scores.contest.about, row)))
-                line.append(number(scores.mean(row)))
-            lines.append(line)
-        return Table(["log", *headings], lines)
-
-    def published_table(self, name: str) -> Table:
-        """Return a published table of numbers."""
-        table = self.plan.published[name]
-        return Table(["", *table.columns], [[row, *map(number, each)] for row, each in table.rows.items()])
-
-    def targets(self) -> Iterator[Target]:
-        """Yield the targets of the plan, then those of the training time."""
-        for plan in self.plan.paper.targets:
-            for scores in self.of(plan.comparison):
-                yield from self._targets(plan, scores)
-        if self.plan.paper.minutes is not None:
-            yield from self._training_targets(self.plan.paper.minutes)
-
-    def _targets(self, plan: TargetPlan, scores: Scores) -> Iterator[Target]:
-        contest = scores.contest
-        where = f"{contest.about}, {contest.plan.words}"
-        for row in plan.rows:
-            if plan.published:
-                yield from self._published_target(plan, scores, row, where)
-            for other in plan.below:
-                rival = scores.standings(row, [other])[other]
-                assert rival.against is not None
-                what = f"{where}: {row}, below {other} by [%], p < {SIGNIFICANT} by both tests"
-                yield Target(what, None, -100 * rival.against.relative, None, rival.is_beaten)
-
-    def _published_target(self, plan: TargetPlan, scores: Scores, row: str, where: str) -> Iterator[Target]:
-        """Yield the target of a published mean, which is tested on as many sequences as published only."""
-        theirs = self.plan.published[plan.published].number(scores.contest.about, row)
-        ours, whole = scores.mean(row), len(scores.of(row)) == plan.sequences
-        if theirs == theirs:
-            met = same_digits(ours, theirs) if whole else None
-            yield Target(f"{where}: {row}, mean bounded slowdown", theirs, ours, None, met)
-
-    def _training_targets(self, minutes: float) -> Iterator[Target]:
-        longest = max(map(self.seconds, self.plan.compared)) / 60
-        yield Target("longest training [min of a core]", None, longest, None, longest <= minutes)
-
-    def conclusion(self, pictures: Path) -> Conclusion:
-        """Return the targets and the report; figures are written to a folder."""
-        for name, figure in self.figures():
-            save_figure(figure, pictures / f"{single_name(name)}.png")
-        report = rendered(self.template, title=self.plan.title, found=self, plan=self.plan, **self.values())
-        return Conclusion(list(self.targets()), report)
 
 
 def reproduction_named(name: str, allow_code: Sequence[str] = ()) -> type[PaperReproduction]:
@@ -420,6 +291,7 @@ def reproduction_of(folder: Path, trust: Trust) -> type[PaperReproduction]:
             "flags": frozenset(plan.options),
             "findings": getattr(own, "OwnFindings", PaperFindings),
             "code": Code(str(folder), trust),
+            "own": own,
             "allow_code": trust.allowed or (),
         },
     )

@@ -36,12 +36,17 @@ sequences = {sequences}
 label = "{label}"
 rivals = false
 rows = [{{ rows = ["theirs"] }}]
+
+{further}
 """
 LOGS = '[logs]\nneeded = "a log"\ncode = "swf"\njobs = 8\n'
-USUAL = {"source": LOGS, "policy": '"fcfs"', "row": "", "sequences": '"rest"', "label": "rest"}
+USUAL = {"source": LOGS, "policy": '"fcfs"', "row": "", "further": "", "sequences": '"rest"', "label": "rest"}
 NAMED = '{ part = "policies:named", name = "sjf+easy" }'
 EVIL = "open('executed', 'w').close()\nfrom hpcsimkit.policies import SJF as Best\n"
 PAYLOAD = "alias ls='touch executed'\n"
+
+TARGET = '[[targets]]\ncomparison = "rest"\nwhat = "theirs"\nours = "{}"\n'
+TABLE = '[tables.theirs]\ncomparison = "rest"\nfile = "{}"\ncolumns = [{{ name = "theirs", value = "{}" }}]\n'
 
 PLANS: dict[str, dict[str, str]] = {
     "D1a": {"policy": '{ part = "experiments.parts.registry:make", name = "stranger/evil.py:Best" }'},
@@ -59,6 +64,11 @@ PLANS: dict[str, dict[str, str]] = {
     "dunder": {"policy": '"{log.__init__.__globals__[Path]}"'},
     "format": {"policy": '"{seed!r:{log.__class__}}"'},
     "class": {"policy": '{ copy = "policies:SJF", scores = 1 }'},
+    "expression": {"policy": NAMED, "further": TARGET.format("log.path.write_text('x')")},
+    "expression, dunder": {"policy": NAMED, "further": TARGET.format("mean.__func__.__globals__")},
+    "expression, kit": {"policy": NAMED, "further": TARGET.format("at('rest').others()")},
+    "cell": {"policy": NAMED, "further": TABLE.format("a.csv", "log.path.parent.joinpath('PWNED').touch()")},
+    "table": {"policy": NAMED, "further": TABLE.format("../../executed", "1")},
     "label": {"policy": NAMED, "label": "../../executed"},
     "names": {"source": f'{LOGS}names = {{ "log" = "../../executed" }}\n', "policy": NAMED},
     "family": {"policy": NAMED, "row": 'sequences = { part = "io.files:make_folder", path = "executed" }'},

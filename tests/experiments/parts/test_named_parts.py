@@ -219,7 +219,9 @@ def test_readers_that_go_wrong(cli: CLI, log: Path, reader: str, message: str) -
 def test_a_metric_without_a_direction_does_not_choose_an_agent() -> None:
     _, problem = Training.checked({"validation": {"metric": f"{HERE}:NEUTRAL"}})
     assert problem is not None
-    assert problem[1].endswith(f"of {HERE}:NEUTRAL neither lower nor higher values are better")
+    assert problem[1].endswith(
+        f"metric '{HERE}:NEUTRAL' has no better direction; choose one with a direction"
+    )
 
 
 # --- texts that cannot be paths ----------------------------------------------------------------------------

@@ -7,9 +7,9 @@ from numpy.typing import NDArray
 
 from hpcsimkit.cluster.allocation import Allocation, MachineLevel
 from hpcsimkit.cluster.machines import Machines
+from hpcsimkit.cluster.profile import LevelProfile
 from hpcsimkit.cluster.request import Mask, Need, Places
 from hpcsimkit.jobs.job import Job
-from hpcsimkit.policies.backfill.profile import LevelProfile
 
 __all__ = ["MachineProfile", "TotalsProfile"]
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from hpcsimkit.cluster.base import Nodes
 from hpcsimkit.cluster.limited import LimitedMachines
+from hpcsimkit.cluster.limited_profile import LimitedProfile
+from hpcsimkit.cluster.machine_profile import MachineProfile, TotalsProfile
 from hpcsimkit.cluster.machines import Machines
+from hpcsimkit.cluster.profile import LevelProfile, Profile
 from hpcsimkit.jobs.job import Job
 from hpcsimkit.kernel.system import System
-from hpcsimkit.policies.backfill.limited_profile import LimitedProfile
-from hpcsimkit.policies.backfill.machine_profile import MachineProfile, TotalsProfile
-from hpcsimkit.policies.backfill.profile import LevelProfile, Profile
 
 __all__ = ["expected", "needs_machines"]
 
@@ -27,6 +27,8 @@ def needs_machines(job: Job, system: System) -> bool:
 def expected(system: System, on_machines: bool) -> LevelProfile:
     """Return the availability profile from now on if running jobs end as expected and no job starts.
 
+    What the calendar takes is not in it.
+
     Parameters
     ----------
     system : System
@@ -36,9 +38,16 @@ def expected(system: System, on_machines: bool) -> LevelProfile:
         any job with a reservation.
     """
     profile = _all_of(system, on_machines)
-    soonest = system.now + 1
-    for end, _, allocation in system.running.entries:
-        profile.grow(max(end, soonest), allocation)
+    now, windows = system.now, system.calendar.windows
+    releases = [(end, allocation) for end, _, allocation in system.running.entries]
+    if windows:
+        releases += [(each.end, each.nodes) for each in windows if each.start <= now < each.end]
+        releases.sort()
+    for end, allocation in releases:
+        profile.grow(max(end, now + 1), allocation)
+    for each in windows:
+        if each.start > now:
+            profile.occupy(each.start, each.end, each.nodes)
     return profile
 
 

@@ -6,9 +6,9 @@ import numpy as np
 
 from hpcsimkit.cluster.allocation import Allocation
 from hpcsimkit.cluster.limited import Granted, LimitedLevel, LimitedMachines, leaving, left_of
+from hpcsimkit.cluster.machine_profile import MachineProfile
+from hpcsimkit.cluster.profile import LevelProfile
 from hpcsimkit.jobs.job import Job
-from hpcsimkit.policies.backfill.machine_profile import MachineProfile
-from hpcsimkit.policies.backfill.profile import LevelProfile
 
 __all__ = ["LimitedProfile"]
 

@@ -1,0 +1,192 @@
+"""The record of one run: the state of each job, and its attempt to run."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hpcsimkit.jobs.job import Job
+from hpcsimkit.jobs.workload import Workload
+
+__all__ = ["Ledger", "Mode", "State"]
+
+
+class Mode(IntEnum):
+    """The way in which a job was started."""
+
+    NONE = 0
+    READY = 1
+    RESERVED = 2
+    BACKFILLED = 3
+
+
+class State(IntEnum):
+    """The life-cycle state of a job."""
+
+    UNSEEN = 0
+    WAITING = 1
+    RUNNING = 2
+    DONE = 3
+    REJECTED = 4
+    HELD = 5
+
+
+class Ledger:
+    """The record of one run, shared by the systems of all partitions.
+
+    Jobs are given by their rows in the workload. What is recorded of a start (time, mode, estimate,
+    partition) is that of the current attempt of the job.
+
+    Parameters
+    ----------
+    workload : Workload
+        The jobs of the run.
+    resubmits : bool
+        Whether jobs may be replaced by copies with the submission times of this run (gates).
+
+    Attributes
+    ----------
+    jobs : list of Job
+        The jobs by row, with the submission times of this run.
+    state : bytearray
+        :class:`State` of each job.
+    attempts : list of int
+        Number of each job's attempt to run, from 0: the end of another attempt has no effect.
+    starts, ends : list of int
+        Start and end of each job [s], -1 before.
+    modes : bytearray
+        :class:`Mode` of each start.
+    estimates : list of int
+        The scheduler's estimate of the run time [s] of each job that has started.
+    partitions : dict of int to str
+        Name of the partition in which each job started, by row, in a run with several partitions.
+    partition : str
+        Name of the only partition of the run; empty without partitions, or with several.
+
+    Examples
+    --------
+    >>> ledger = Ledger(Workload({"submit_time": [0], "run_time": [9], "nodes": [1]}))
+    >>> ledger.submit(0)
+    >>> ledger.waits(0), ledger.started(0)
+    (True, False)
+    >>> ledger.begin(0, now=3, mode=Mode.READY, estimate=10)
+    >>> ledger.waits(0), ledger.started(0), ledger.start_of(0), ledger.end_of(0)
+    (False, True, 3, -1)
+    """
+
+    def __init__(self, workload: Workload, *, resubmits: bool = False) -> None:
+        count = len(workload)
+        # The list of the workload belongs to all its runs.
+        self.jobs: list[Job] = workload.jobs.copy() if resubmits else workload.jobs
+        self.state = bytearray(count)
+        self.attempts: list[int] = [0] * count
+        self.starts: list[int] = [-1] * count
+        self.ends: list[int] = [-1] * count
+        self.modes = bytearray(count)
+        self.estimates: list[int] = [-1] * count
+        self.partitions: dict[int, str] = {}
+        self.partition = ""
+        self._workload = workload
+        self._submit_time: NDArray[np.int64] | None = None
+
+    # --- reading -----------------------------------------------------------------------------------
+
+    def waits(self, row: int) -> bool:
+        """Return whether the job is waiting, so that it may start."""
+        return self.state[row] == 1
+
+    def started(self, row: int) -> bool:
+        """Return whether the job is running, or has run to its end."""
+        return self.starts[row] >= 0
+
+    def start_of(self, row: int) -> int:
+        """Return the start of the job [s], -1 if it has not started."""
+        return self.starts[row]
+
+    def end_of(self, row: int) -> int:
+        """Return the end of the job [s], -1 if it has not ended."""
+        return self.ends[row]
+
+    def expected_end_of(self, row: int) -> int:
+        """Return the end of the job by its estimate [s], once it has started."""
+        return self.starts[row] + self.estimates[row]
+
+    def partition_of(self, row: int) -> str:
+        """Return the name of the partition in which the job started; empty if it has not, or without any."""
+        if self.partition:
+            return self.partition if self.starts[row] >= 0 else ""
+        return self.partitions.get(row, "")
+
+    def first_held(self) -> Job | None:
+        """Return the first job that a gate holds, if any."""
+        row = self.state.find(5)
+        return None if row < 0 else self.jobs[row]
+
+    @property
+    def submit_time(self) -> NDArray[np.int64]:
+        """Submission time of each job in this run [s], int64, shape (jobs,)."""
+        return self._workload.column("submit_time") if self._submit_time is None else self._submit_time
+
+    @property
+    def start_time(self) -> NDArray[np.int64]:
+        """Start of each job [s], -1 before, int64, shape (jobs,)."""
+        return np.array(self.starts, dtype=np.int64)
+
+    @property
+    def end_time(self) -> NDArray[np.int64]:
+        """End of each job [s], -1 before, int64, shape (jobs,)."""
+        return np.array(self.ends, dtype=np.int64)
+
+    @property
+    def mode(self) -> NDArray[np.uint8]:
+        """:class:`Mode` of each start, uint8, shape (jobs,)."""
+        return np.frombuffer(bytes(self.modes), dtype=np.uint8)
+
+    @property
+    def rejected(self) -> NDArray[np.bool_] | None:
+        """Which jobs have been rejected, bool, shape (jobs,); None for none."""
+        if State.REJECTED not in self.state:
+            return None
+        return np.frombuffer(bytes(self.state), dtype=np.uint8) == State.REJECTED
+
+    # --- entries (by the systems of the run) ---------------------------------------------------------
+
+    def submit(self, row: int) -> None:
+        """Enter that a job waits."""
+        self.state[row] = 1
+
+    def hold(self, row: int) -> None:
+        """Enter that a gate holds a job that is due."""
+        self.state[row] = 5
+
+    def begin(self, row: int, now: int, mode: int, estimate: int) -> None:
+        """Enter the start of an attempt."""
+        self.state[row] = 2
+        self.starts[row] = now
+        self.modes[row] = mode
+        self.estimates[row] = estimate
+
+    def end(self, row: int, now: int) -> None:
+        """Enter the end of a running job."""
+        self.state[row] = 3
+        self.ends[row] = now
+
+    def stop(self, row: int) -> None:
+        """Enter that a running job waits again: its attempt is void, as is the end that was to come."""
+        self.state[row] = 1
+        self.attempts[row] += 1
+        self.starts[row] = self.estimates[row] = -1
+        self.modes[row] = 0
+
+    def reject(self, row: int) -> None:
+        """Enter that a job never runs."""
+        self.state[row] = 4
+
+    def resubmit(self, job: Job) -> None:
+        """Replace a job by a copy with the submission time of this run (gates)."""
+        if self._submit_time is None:
+            self._submit_time = self._workload.column("submit_time").copy()
+        self._submit_time[job.index] = job.submit_time
+        self.jobs[job.index] = job
