@@ -268,7 +268,7 @@ class ResultsFolder:
 
     def holds_others(self, settings: Mapping[str, Any]) -> bool:
         """Return whether files of other settings are in the folder."""
-        there = any((self.path / name).exists() for name in (*self._files, self._record))
+        there = any(next(self.path.glob(name), None) for name in (*self._files, self._record))
         return there and (self.settings is None or difference(self.settings, settings) != "")
 
     @contextmanager
@@ -352,7 +352,7 @@ class ResultsFolder:
         self, provenance: Provenance, facts: Mapping[str, Any], times: Mapping[str, Any] | None = None
     ) -> None:
         """Write the record, once the files are written and on the disk."""
-        flush_to_disk([*(self.path / name for name in self._files), self.path])
+        flush_to_disk([*(file for name in self._files for file in self.path.glob(name)), self.path])
         provenance.write(self.path / self._record, facts, times)
 
     def _check_folder(self, of: tuple[str, Collection[str]] | None) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import sys
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 from functools import cached_property
@@ -55,7 +56,7 @@ class ReproductionRun:
         self.system = system
         self.workers = workers
         self.engine = engine or Processes(workers)
-        self.folder = ResultsFolder(place, [TASKS, REPORT, TARGETS], RECORD)
+        self.folder = ResultsFolder(place, [TASKS, REPORT, TARGETS, "*.png"], RECORD)
         self.store = Store(place / TASKS)
 
     def run(
@@ -162,7 +163,7 @@ class ReproductionRun:
     def _write(self, conclusion: Conclusion) -> None:
         """Write the results and their provenance."""
         logs = [[log.name, sha256_of(str(log))] for log in self.reproduction.logs]
-        provenance = Provenance(shlex.split(self._command()), PACKAGES)
+        provenance = Provenance(sys.orig_argv, PACKAGES)
         report = rendered(
             "run.md.jinja",
             text=conclusion.text,
@@ -178,12 +179,12 @@ class ReproductionRun:
         self.folder.conclude(provenance, {SETTINGS: self._asked}, times)
 
     def _command(self) -> str:
-        """Return the command line, with the bare names of files."""
+        """Return the command line that repeats the run, with the bare names of files."""
         reproduction = self.reproduction
         words = [self.system, *(log.name for log in reproduction.logs), *["--quick"] * reproduction.quick]
         words += [f"--{flag}" for flag in sorted(reproduction.chosen)]
         words += [word for code in reproduction.allow_code for word in ("--allow-code", code)]
-        words += ["--seed", str(reproduction.seed), "--workers", str(self.workers), "--out", self.place.name]
+        words += ["--seed", str(reproduction.seed), "--out", "FOLDER"]
         return f"python -m hpcsimkit.run reproduce {shlex.join(words)}"
 
     def _origin(self, provenance: Provenance) -> list[tuple[str, str]]:

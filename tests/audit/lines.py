@@ -258,7 +258,7 @@ LINES: dict[str, tuple[Line, ...]] = {
     "reproduce": (
         line(REPRODUCE, F.PLAN, F.PUBLISHED, F.TEMPLATE, F.SWF),
         line(
-            REPRODUCE, F.PLAN, F.PUBLISHED, F.TEMPLATE, F.SWF, F.REPRODUCTION, F.TASK, F.CONSENT,
+            REPRODUCE, F.PLAN, F.PUBLISHED, F.TEMPLATE, F.SWF, F.PROVENANCE, F.TASK, F.CONSENT,
             after=(REPRODUCE, remember),
         ),
     ),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -88,7 +87,7 @@ def write_records(
         text = frame.to_csv(index=False, lineterminator="\n")
         write_bytes(place / f"{name}.csv", text.encode())
     write_bytes(place / "test.csv", _test_table(outcome).encode())
-    write_bytes(place / "model_card.md", _model_card(place, periods, results[policy], outcome).encode())
+    write_bytes(place / "model_card.md", _model_card(periods, results[policy], outcome).encode())
     write_bytes(place / "report.md", _report(outcome, periods, frames).encode())
 
 
@@ -357,7 +356,7 @@ def _calibration(shares: Mapping[str, float]) -> str:
     return f"run times within the predicted quantile, on the second part: {'; '.join(found)}"
 
 
-def _model_card(place: Path, periods: Periods, result: Result, outcome: Mapping[str, Any]) -> str:
+def _model_card(periods: Periods, result: Result, outcome: Mapping[str, Any]) -> str:
     """Return the model card."""
     first, second, third = (begin - periods.learn for begin in periods)
     weeks = [f"{begin // WEEK}" for begin in (first, second, third)]
@@ -378,7 +377,7 @@ def _model_card(place: Path, periods: Periods, result: Result, outcome: Mapping[
 | Calibration | {_calibration(outcome["calibration"])} |
 | Does not see | the run time of a job before its end, the log's later jobs, names of logs |
 
-Use it with `-p learned:{os.path.relpath(place)}/policy.json`.
+Use it with `-p learned:FOLDER/policy.json`, where FOLDER is that of this card.
 
 ## Limits
 

@@ -77,7 +77,7 @@ class Study:
         partitions = settings.scheduled
         if settings.guard and isinstance(partitions, Partitions) and not partitions.is_whole:
             raise UsageError("--guard needs a cluster without partitions, since it tries orders on one queue")
-        self.folder = ResultsFolder(place, [TASKS, POLICY, OUTCOME])
+        self.folder = ResultsFolder(place, [TASKS, POLICY, OUTCOME, "*.csv", "*.md"])
         self.store = Store(place / TASKS)
         masks = self.periods.masks(workload)
         empty = next((name for name, mask in masks.items() if not mask.any()), None)
@@ -119,7 +119,6 @@ class Study:
         with self._session(overwrite=overwrite):
             chosen = self._choose()
             outcome = self._test(chosen)
-            self.folder.begin(self.settings.settings())
             self._write(outcome, provenance)
         return outcome
 
@@ -133,6 +132,7 @@ class Study:
             of=("a study", (TASKS, PROVENANCE)),
             kept=lambda: f"{self._done} of {self.steps} steps are finished",
         ):
+            self.folder.begin(settings)
             make_folder(self.store.place)
             yield
 

@@ -116,7 +116,8 @@ class SweepRun:
         self.engine = engine
         self.shard = shard
         self.confirmed = confirmed
-        files = [CELLS, f"{CELLS}.csv", f"{CELLS}.parquet", DESCRIPTION, SETTINGS, REPORT]
+        drawn = (f"{folder}{files}" for folder in ("pictures", "tables") for files in ("", "/*"))
+        files = [CELLS, f"{CELLS}.csv", f"{CELLS}.parquet", DESCRIPTION, SETTINGS, REPORT, *drawn]
         self.folder = ResultsFolder(place, files)
         self.store = Store(self.place / CELLS)
         self.unchanged = False

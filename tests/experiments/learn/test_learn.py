@@ -38,6 +38,7 @@ from hpcsimkit.experiments.learn.study import Study
 from hpcsimkit.experiments.learn.tasks import Simulated, shaken
 from hpcsimkit.experiments.parts.registry import check
 from hpcsimkit.experiments.parts.trust import Trust
+from hpcsimkit.io.documents import write_record
 from hpcsimkit.io.interruption import Stopped
 from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.kernel.reservation import EASY
@@ -267,7 +268,7 @@ def test_collected_seeds_by_hand(tmp_path: Path) -> None:
             },
         }
         (tmp_path / f"{log}-{seed}").mkdir()
-        (tmp_path / f"{log}-{seed}" / "outcome.json").write_text(json.dumps(outcome))
+        write_record(tmp_path / f"{log}-{seed}" / "outcome.json", outcome)
 
     for seed in range(3):
         write("a", seed, slowdown=4.0, high=-1.0)
