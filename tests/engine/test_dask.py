@@ -128,7 +128,7 @@ def test_an_error_cancels_the_others(tmp_path: Path, address: str) -> None:
     tasks = [Step("sleeps", does="hang"), Step("x", ("a",), does="fail"), Step("a")]
     with pytest.raises(HpcsimkitError, match=r"^x: ValueError: wrong$"):
         perform(tasks, Store(tmp_path), Dask(address, insecure=True))
-    until((tmp_path / "sleeps" / "spent.json").exists)  # written at the end of the task
+    until((tmp_path / "sleeps" / "outcome.run.json").exists)  # written at the end of the task
     assert not (tmp_path / "sleeps" / "slept").exists()
 
 
