@@ -112,7 +112,7 @@ def test_resume_takes_what_is_finished(interrupted, apart, log, tmp_path, worker
     assert list(json.loads((tmp_path / "out" / "metrics.json").read_text())) == ["fcfs", "slow:Slow"]
     assert not (tmp_path / "out.partial").exists()
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
-        "experiment.toml", "jobs", "metrics.csv", "metrics.json", "provenance.json", "schedules",
+        "experiment.toml", "jobs", "metrics.csv", "metrics.json", "provenance.json", "provenance.run.json", "schedules",
     ]  # fmt: skip
 
 

@@ -232,7 +232,7 @@ def test_a_folder_with_something_else_in_it(cli, logs, tmp_path) -> None:
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "thesis.txt").write_text("")
     line = cli("reproduce", "masked-ppo", *logs, "--quick", "--out", "out").line()
-    assert line == "out: a new folder, or one of masked-ppo, is needed; found other files"
+    assert line == "out: a new folder, or one of masked-ppo, is needed; other files are in it"
 
 
 def test_packages_that_are_not_installed(cli, logs, monkeypatch) -> None:

@@ -349,7 +349,7 @@ def test_provenance_has_the_simulator(tmp_path: Path) -> None:
     for simulator in ("simpy", "compiled"):
         experiment = Experiment(jobs=20, policies=["fcfs+easy"], simulator=simulator, report=False)
         Campaign(experiment, experiment.workload(), tmp_path / simulator).run()
-        facts = json.loads((tmp_path / simulator / "provenance.json").read_text())
+        facts = json.loads((tmp_path / simulator / "provenance.run.json").read_text())
         assert facts["policies"]["fcfs+easy"]["simulator"] == simulator
 
 

@@ -244,7 +244,7 @@ def test_answer_after_answer() -> None:
     first = simulation.next_decision()
     assert first is not None
     simulation.answer(first.options[0])
-    with pytest.raises(UsageError, match="no decision"):
+    with pytest.raises(UsageError, match="no pending decision"):
         simulation.answer(first.options[0])
 
 
