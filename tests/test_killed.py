@@ -130,7 +130,7 @@ def train(resume: bool) -> int:
 
 
 def test_train(tmp_path: Path) -> None:
-    assert check(train, tmp_path, with_training, every=15, last=2) > 3
+    assert check(train, tmp_path, with_training, every=30, last=2) > 2
 
 
 @pytest.mark.slow
@@ -152,7 +152,7 @@ EVALUATE = command(
 )
 
 
-@pytest.mark.parametrize("every", [9, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("every", [20, pytest.param(1, marks=pytest.mark.slow)])
 def test_evaluate(tmp_path: Path, model: Path, every: int) -> None:
     def prepare(folder: Path) -> None:
         with_log(folder)
@@ -235,10 +235,10 @@ def with_older_tasks(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("before", "every"),
     [
-        (lambda folder: None, 12),
+        (lambda folder: None, 24),
         pytest.param(lambda folder: None, 1, marks=pytest.mark.slow),
         pytest.param(with_older_tasks, 1, marks=pytest.mark.slow),
     ],
 )
 def test_reproduce(tmp_path: Path, before: Any, every: int) -> None:
-    assert check(reproduce, tmp_path, before, every=every, last=4) > 4
+    assert check(reproduce, tmp_path, before, every=every, last=4) > 3
