@@ -131,6 +131,16 @@ def test_machines_are_numbered_on_as_if_added_one_by_one() -> None:
 # --- periods and penalties -------------------------------------------------------------------------------
 
 
+def test_whole_numbers_that_no_float_holds_are_one_line(cli, tmp_path) -> None:
+    (tmp_path / "x.toml").write_text(f'jobs = 5\nload_factor = {10**400}\npolicies = ["fcfs"]\n')
+    assert cli("compare", "x.toml").line() == "x.toml:2: load_factor must be a number of at most 300 digits"
+    (tmp_path / "t.toml").write_text(f'policy = "fcfs+easy"\n[trainer]\nlearning_rate = {10**400}\n')
+    assert (
+        cli("train", "t.toml").line()
+        == "t.toml:3: trainer.learning_rate must be a number of at most 300 digits"
+    )
+
+
 def test_a_period_beyond_64_bits(cli, log) -> None:
     line = cli("compare", log, "--period", 10**20).line()
     assert line == f"--period must be less than or equal to 100000000000, found {10**20}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from tomllib import TOMLDecodeError
 from typing import Any, ClassVar, Self
@@ -41,6 +41,11 @@ class Table(BaseModel):
     @classmethod
     def checked(cls, values: Mapping[str, Any]) -> tuple[Self | None, Problem | None]:
         """Return a table of the values, or the first problem."""
+        too_long = next(_too_long(values), None)
+        if (
+            too_long is not None
+        ):  # pydantic raises an OverflowError where it compares such a number with a float
+            return None, (too_long, " must be a number of at most 300 digits")
         try:
             return cls(**values), None
         except ValidationError as error:
@@ -148,6 +153,22 @@ sequences=1000000000'
         return value
 
     return AfterValidator(check)
+
+
+def _too_long(value: Any, at: Location = ()) -> Iterator[Location]:
+    """Yield the locations of whole numbers that are too long to be compared with a float.
+
+    >>> list(_too_long({"jobs": 5, "search": {"values": [1, 10**400]}}))
+    [('search', 'values', 1)]
+    """
+    if isinstance(value, int) and abs(value) >= 10**300:
+        yield at
+    elif isinstance(value, Mapping):
+        for key, each in value.items():
+            yield from _too_long(each, (*at, key))
+    elif isinstance(value, list | tuple):
+        for place, each in enumerate(value):
+            yield from _too_long(each, (*at, place))
 
 
 def _dotted(location: Location) -> str:
