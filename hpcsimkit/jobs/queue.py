@@ -310,6 +310,8 @@ class ScoredQueue(JobQueue):
 
     def _scores_now(self) -> list[float] | NDArray[np.float64]:
         """Return the scores of the waiting jobs now, computed once for each instant and set of jobs."""
+        if not len(self):  # an order need not know how to score no jobs
+            return []
         now = self._system.now
         if self._scores is None or self._scored_at != now:
             self._scored_at = now

@@ -10,8 +10,12 @@ import numpy as np
 import pytest
 
 from hpcsimkit.errors import ScheduleError, UsageError
+from hpcsimkit.experiments.parts.registry import make
 from hpcsimkit.jobs.job import Job
+from hpcsimkit.kernel.observers import Observer
 from hpcsimkit.kernel.policy import Order
+from hpcsimkit.kernel.simulation import Simulation
+from hpcsimkit.kernel.system import System
 from hpcsimkit.policies import (
     EASY,
     F1,
@@ -36,6 +40,7 @@ from hpcsimkit.policies import (
     SlurmMultifactor,
     XFactor,
 )  # fmt: skip
+from hpcsimkit.policies.catalogue import CATALOGUE
 from tests.kernel.helpers import starts, workload
 
 JOB = Job(index=0, id=1, submit_time=1000, run_time=50, requested_time=100, nodes=4)
@@ -457,3 +462,18 @@ def score_at_90(simulation: Any) -> float:
     if not order.dynamic:
         return float(order.key(system.jobs[1]))
     return float(order.scores(JobColumns(system, np.array([1])), 90)[0])
+
+
+@pytest.mark.parametrize("name", sorted(CATALOGUE["order"]))
+def test_a_queue_without_jobs_can_be_read(name: str) -> None:
+    """Observers read it when the last job has started; rewards do."""
+    seen = []
+
+    class Reads(Observer):
+        def on_start(self, job: Job, allocation: Any, system: System) -> None:
+            seen.append([*system.queue])
+            assert system.queue.entries() == [] and system.queue.oldest(3) == []
+
+    jobs = workload([(0, 5, 5, 1)], 2, user=[1])
+    Simulation(jobs, Pipeline(make(name).order), observers=[Reads()]).run()
+    assert seen == [[]]
