@@ -326,7 +326,7 @@ def test_interrupted_and_gone_on(start, apart, model, log, tmp_path) -> None:
     assert process.returncode == 130
     assert err.startswith("hpcsimkit: stopped in waits:Waits at t=")
     assert err.endswith(
-        "waits.py:13); 2 of 6 sequences are finished; to go on: the same command with --resume --out e\n"
+        "); 2 of 6 sequences are finished; to go on: the same command with --resume --out e\n"
     )
     (tmp_path / "go").touch()
     assert apart(*flags, "--out", "e", "--resume") == (0, "", "")
