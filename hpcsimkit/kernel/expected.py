@@ -27,7 +27,7 @@ def needs_machines(job: Job, system: System) -> bool:
 def expected(system: System, on_machines: bool) -> LevelProfile:
     """Return the availability profile from now on if running jobs end as expected and no job starts.
 
-    What the calendar takes is not in it.
+    Nodes that the calendar takes are excluded.
 
     Parameters
     ----------

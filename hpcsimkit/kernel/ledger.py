@@ -36,7 +36,7 @@ class State(IntEnum):
 class Ledger:
     """The record of one run, shared by the systems of all partitions.
 
-    Jobs are given by their rows in the workload. What is recorded of a start (time, mode, estimate,
+    Jobs are given by their rows in the workload. The record of a start (time, mode, estimate,
     partition) is that of the current attempt of the job.
 
     Parameters

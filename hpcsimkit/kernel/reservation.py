@@ -50,7 +50,7 @@ def admissible(candidates: Candidates, system: System, room: Room[Level]) -> Ite
 def _each_taken(found: Iterable[tuple[Job, int]], system: System, room: Room[Level]) -> Iterator[Job]:
     """Yield jobs, and deduct each job that has been started from the capacity."""
     for job, estimate in found:
-        if system.calendar and not system.fits(job):  # only what is free now has been looked at
+        if system.calendar and not system.fits(job):  # compared with the capacity that is free now
             continue
         yield job
         if system.ledger.started(job.index):
@@ -108,7 +108,7 @@ class EASY(SettlingBackfiller):
             and not system.running.overrun(system.now)  # else an expected end moves with the clock
         ):
             return self._newcomer(head, system)
-        # Settled unless a job is yielded below: its start would change what the room has left.
+        # Settled unless a job is yielded below: its start would change the room.
         self._head, self.seen_pass, self.settled = head, system.passes, system.version
         self._room = None
         candidates = system.cluster.fitting(system.queue, system.free)
@@ -133,7 +133,7 @@ class EASY(SettlingBackfiller):
     def _fill_as_planned(self, head: Job, system: System) -> Iterator[Job]:
         """Yield jobs that fit beside the reservation of the head in a profile of the capacity over time.
 
-        Capacity may fall again, so that the levels now and at the shadow time do not tell what is free.
+        Capacity may fall again, so that the levels now and at the shadow time are not enough.
         """
         now = system.now
         profile = expected(system, on_machines=False)

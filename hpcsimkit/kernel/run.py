@@ -173,9 +173,9 @@ class Run(Scheduler):
             self.pass_wanted = True
 
     def _follow(self, calendar: Calendar) -> None:
-        """Take what is gone at the beginning from the free capacity, and schedule the first change."""
+        """Subtract the nodes that are gone at the beginning, and schedule the first change."""
         system, now = self.system, self.clock.now
-        if calendar and not isinstance(system.cluster, Nodes):
+        if calendar and not isinstance(self.parameters.cluster, Nodes):
             raise UsageError(f"a calendar needs counted nodes, found {self.parameters.cluster!r}")
         system.calendar = calendar
         self._gone = calendar.gone(now) if calendar else 0

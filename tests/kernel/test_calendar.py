@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 
 from hpcsimkit.cluster.calendar import Calendar, Window
 from hpcsimkit.cluster.machines import Machines
+from hpcsimkit.cluster.partitions import Partition, Partitions
 from hpcsimkit.errors import ScheduleError, UsageError
 from hpcsimkit.experiments.parts.registry import make
+from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.event_order import DirlabOrder
 from hpcsimkit.kernel.policy import Policy
 from hpcsimkit.kernel.simulation import Simulation
@@ -157,6 +159,10 @@ def test_wrong_calendars() -> None:
         run(jobs, "fcfs", calendar=5)
     with pytest.raises(UsageError, match="a calendar needs counted nodes"):
         run(jobs, "fcfs", cluster=Machines.of(4, cpus=1), calendar=DRAIN)
+    partitions = Partitions([Partition("a", nodes=4), Partition("b", nodes=4)])
+    placed = Workload({**jobs.columns, "partition": [1]}, labels={"partition": ("a", "b")})
+    with pytest.raises(UsageError, match="a calendar needs counted nodes"):
+        run(placed, "fcfs", cluster=partitions, calendar=DRAIN)
     with pytest.raises(UsageError, match="know no calendar"):
         run(jobs, "fcfs", calendar=DRAIN, event_order=DirlabOrder())
     with pytest.raises(UsageError, match="it knows no calendar, found"):

@@ -1,4 +1,4 @@
-"""What is CuSH's own: job sets, agents on two seats, and the measures of their runs."""
+"""Parts of CuSH alone: job sets, agents on two seats, and the measures of their runs."""
 
 from __future__ import annotations
 

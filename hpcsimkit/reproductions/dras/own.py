@@ -1,4 +1,4 @@
-"""What is DRAS's own: logs split by months, its settings, and the rewards of all policies."""
+"""Parts of DRAS alone: logs split by months, its settings, and the rewards of all policies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is published rules' own: swapped estimates, minimal cases, and the variation over seeds."""
+"""Parts of published rules alone: swapped estimates, minimal cases, and the variation over seeds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is RLBackfilling's own: its training environment, EASY-AR, and inaccurate estimates (figure 1)."""
+"""Parts of RLBackfilling alone: its training environment, EASY-AR, and inaccurate estimates (figure 1)."""
 
 from __future__ import annotations
 

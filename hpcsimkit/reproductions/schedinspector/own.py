@@ -1,4 +1,4 @@
-"""What is SchedInspector's own: rejected jobs (figure 13), and decisions thrown away in training."""
+"""Parts of SchedInspector alone: rejected jobs (figure 13), and decisions thrown away in training."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is textbook rules' own: pipelines with two seats, and agents in pairs."""
+"""Parts of textbook rules alone: pipelines with two seats, and agents in pairs."""
 
 from __future__ import annotations
 
