@@ -115,7 +115,16 @@ def test_with_partitions_a_held_job_is_in_none() -> None:
     }
     labels = {"partition": ("a", "b")}
     jobs = Workload({**columns, "user": USERS, "partition": [0, 1, 0, 0]}, labels=labels)
-    assert starts(jobs, "fcfs", cluster=cluster, gates=(AtMost(1),)) == [0, 9, 2, 14]
+    simulation = Simulation(jobs, make("fcfs"), cluster, gates=(AtMost(1),))
+    assert simulation.run().start_time.tolist() == [0, 9, 2, 14]
+    run_of_partitions: Any = simulation._begun()
+    assert [each.system.arrivals_left for each in run_of_partitions.schedulers] == [0, 0]
+
+
+def test_any_gate_holds_a_job() -> None:
+    jobs = workload(ROWS, 4, user=USERS)
+    for gates in ((AtMost(1), Gate()), (Gate(), AtMost(1))):
+        assert starts(jobs, "fcfs", gates=gates) == [0, 9, 2, 14]
 
 
 def test_a_job_that_is_held_for_ever_is_an_error() -> None:
