@@ -233,6 +233,9 @@ class Policy(Parameters):
     selects_machines = False
     """Whether the policy selects machines itself, for jobs that share one machine each."""
 
+    acts_on_running = False
+    """Whether :meth:`schedule` is called while no job waits, too, since the policy also acts on running jobs."""
+
     @property
     def queue_order(self) -> Order:
         """The order in which ``system.queue`` is kept; arrival order unless a subclass overrides it.
