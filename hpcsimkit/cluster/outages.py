@@ -154,9 +154,7 @@ def _located(outage: Outage, cluster: AnyCluster, numbers: dict[str | int, int])
 def _check_amounts(outages: Sequence[Outage], count: int) -> None:
     """Raise a UsageError if more nodes are out of order at once than there are."""
     changes = sorted(
-        change
-        for each in outages
-        for change in ((each.start, each.nodes), (each.end, -each.nodes))
+        change for each in outages for change in ((each.start, each.nodes), (each.end, -each.nodes))
     )  # an end at the time of a beginning comes first
     gone = 0
     for time, change in changes:

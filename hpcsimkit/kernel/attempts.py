@@ -17,7 +17,7 @@ __all__ = ["attempts_of", "downtime_of"]
 
 
 def attempts_of(system: System, killed: NDArray[np.bool_], partitioned: bool) -> Attempts | None:
-    """Return all attempts of a run in which a job was stopped; None if each job ran once.
+    """Return all attempts of a run; None if each job ran once, for as long as its work takes.
 
     Parameters
     ----------
@@ -29,10 +29,12 @@ def attempts_of(system: System, killed: NDArray[np.bool_], partitioned: bool) ->
         Whether the cluster has partitions.
     """
     ledger = system.ledger
-    if not ledger.stopped:
+    if not ledger.stopped and system.restart.plain:
         return None
     ended = np.flatnonzero(ledger.end_time >= 0).tolist()
     last = [_last(row, system, bool(killed[row])) for row in sorted({*ended} - {*ledger.given_up})]
+    if not ended:
+        return None
     listed = sorted([*ledger.stopped, *last], key=lambda each: each.job)
     placements = None
     if system.allocations is not None:

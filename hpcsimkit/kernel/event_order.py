@@ -192,7 +192,14 @@ class DirlabOrder(EventOrder):
 
     name = "dirlab"
     unsupported = (
-        "dependencies", "gates", "calendar", "outages", "restart", "period", "service_time", "begun"
+        "dependencies",
+        "gates",
+        "calendar",
+        "outages",
+        "restart",
+        "period",
+        "service_time",
+        "begun",
     )
 
     def __init__(self, following: int | None = None) -> None:

@@ -105,7 +105,8 @@ class FailureEvents:
             self._incomplete = [(each, left) for each, left in taken if left]
 
     def after_give(self) -> None:
-        """Take machines that have returned from one outage, although another one is not over yet."""
+        """Take what has returned from one outage, although another one is not over or complete yet."""
+        self.after_end()
         now = self._run.system.now
         self._begun = [each for each in self._begun if each.end > now]
         for outage in self._begun:

@@ -208,17 +208,13 @@ class PartitionedRun(Run):
         for scheduler in self._queued_in[job.index]:
             scheduler.system.arrivals_left += 1
 
-    def capacity_changed(self) -> None:
-        """Request passes at this instant in the partitions in which jobs wait."""
-        for scheduler in self.schedulers:
-            scheduler.want_pass()
-
     def leave(self, job: Job) -> Allocation:
         """Take back the resources of a job that is stopped, in all partitions."""
         owner = self.owner.pop(job.index)
         for each in (owner, *owner.neighbours):
             if job in each.system.running:
                 each.system.vacate(job)
+                each.want_pass()
         return super().leave(job)
 
     def _come_back(self, job: Job, delay: int) -> None:
@@ -236,12 +232,14 @@ class PartitionedRun(Run):
             part = scheduler.view.part_of(capacity)
             if part is not None:
                 parts.append((scheduler, scheduler.system.take(part, until)))
+                scheduler.want_pass()
         self.takes = False
 
     def give(self, number: int) -> Allocation:
         """Return capacity that was out of order, in all partitions that contain it."""
         for scheduler, part in self._taken.pop(number):
             scheduler.system.give(part)
+            scheduler.want_pass()
         return super().give(number)
 
     def end_job(self, job: Job) -> None:

@@ -14,7 +14,7 @@ from hpcsimkit.errors import UsageError
 from hpcsimkit.jobs.job import Job
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.begun import Begun, resume
-from hpcsimkit.kernel.clock import ARRIVAL, CHANGE, GIVE, Instant
+from hpcsimkit.kernel.clock import ARRIVAL, CHANGE, GIVE, RETURN, Instant
 from hpcsimkit.kernel.failures import FailureEvents
 from hpcsimkit.kernel.gate import Gates
 from hpcsimkit.kernel.ledger import Ledger
@@ -284,7 +284,14 @@ class Run(Scheduler):
             self._over(job)
             return
         self._come_back(job, self._restart.delay + delay)
+        if self._failures is not None:  # the policy may use what it has freed in this pass
+            Instant(self.clock, RETURN, 0, [self._drain])
         self.capacity_changed()
+
+    def _drain(self, _: Event) -> None:
+        if self._failures is not None:
+            self.set_time()
+            self._failures.after_end()
 
     def leave(self, job: Job) -> Allocation:
         """Take back the resources of a job that is stopped; return them."""
@@ -297,7 +304,7 @@ class Run(Scheduler):
         self.system.expect_attempts()
         self.system.arrivals_left += 1
         if delay:
-            Instant(self.clock, self.rank(job), delay, [self._rejoin], job)
+            Instant(self.clock, RETURN, delay, [self._rejoin], job)
         else:
             self.rejoin(job)
 

@@ -320,7 +320,9 @@ class Setup:
                 self._refuse(name, f"a locality model knows no {name}")
         for name in self.event_order.unsupported:
             self._refuse(name, f"the rules {self.event_order.name!r} know no {name}")
-        for name in ("dependencies", "gates", "calendar", "outages", "service_time") if self.begun is not None else ():
+        for name in (
+            ("dependencies", "gates", "calendar", "outages", "service_time") if self.begun is not None else ()
+        ):
             self._refuse(name, f"a begun run knows no {name}")
 
     @property

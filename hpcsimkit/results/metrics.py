@@ -349,7 +349,9 @@ def _utilisation(result: Result, selection: Selection) -> float:
 
 def _loss_of_capacity(result: Result, selection: Selection) -> float:
     """Integrate the idle nodes over the time in which the smallest waiting job would fit them."""
-    lost = lost_capacity(_with_downtime(_spans(result), result.downtime), result.size, selection.begin, selection.end)
+    lost = lost_capacity(
+        _with_downtime(_spans(result), result.downtime), result.size, selection.begin, selection.end
+    )
     return _share_of_machine(lost, result, selection)
 
 
@@ -490,7 +492,11 @@ def _of_attempts() -> Iterator[Metric]:
 
 def _restarts(result: Result, selection: Selection) -> float:
     attempts = result.attempts
-    return 0.0 if attempts is None else float(np.maximum(attempts.count(len(result)) - 1, 0)[selection.jobs].sum())
+    return (
+        0.0
+        if attempts is None
+        else float(np.maximum(attempts.count(len(result)) - 1, 0)[selection.jobs].sum())
+    )
 
 
 def _share_of_attempts(seconds: Callable[[Attempts], Integers]) -> Function:

@@ -78,8 +78,8 @@ class Result:
     simulator : str
         Program that simulated: ``"simpy"`` or ``"compiled"``.
     attempts : Attempts, optional
-        All attempts, if a job was stopped; then `start_time` is the start of the first attempt of a job,
-        `end_time` the end of its last one. None if each job ran once.
+        All attempts, if a job was stopped or wrote checkpoints; then `start_time` is the start of the first
+        attempt of a job, `end_time` the end of its last one. None if each job ran once.
     downtime : Downtime, optional
         Capacity that was out of order; None if there was no outage.
 
