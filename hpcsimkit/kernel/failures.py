@@ -118,7 +118,7 @@ class FailureEvents:
             return sum([not self._take_machine(int(each), outage.end) for each in outage.machines])
         taken = min(left, max(self._run.system.free, 0))
         if taken:
-            self._run.take(taken, outage.end)  # type: ignore[arg-type]
+            self._run.take(taken, outage.end)
         return left - taken
 
     # --- counted nodes -----------------------------------------------------------------------------------

@@ -266,7 +266,7 @@ class Policy(Parameters):
     """Whether the policy selects machines itself, for jobs that share one machine each."""
 
     acts_on_running = False
-    """Whether :meth:`schedule` is called while no job waits, too, since the policy also acts on running jobs."""
+    """Whether :meth:`schedule` is also called while no job waits, as the policy acts on running jobs, too."""
 
     @property
     def queue_order(self) -> Order:

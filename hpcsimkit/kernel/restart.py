@@ -74,14 +74,8 @@ class Restart:
         """Raise a UsageError if a parameter is invalid."""
         if self.preempted not in ("continue", "anew"):
             raise UsageError(f"restart: preempted needs 'continue' or 'anew', found {self.preempted!r}")
-        for name, least in (
-            ("delay", 0),
-            ("checkpoint_cost", 0),
-            ("cost", 0),
-            ("limit", 0),
-            ("checkpoint", 1),
-        ):
-            value = getattr(self, name)
+        for name in ("delay", "checkpoint_cost", "cost", "limit", "checkpoint"):
+            value, least = getattr(self, name), 1 if name == "checkpoint" else 0
             whole = isinstance(value, int) and not isinstance(value, bool) and value >= least
             if not whole and not (value is None and name in ("limit", "checkpoint")):
                 raise UsageError(f"restart: {name} needs a whole number, at least {least}, found {value!r}")

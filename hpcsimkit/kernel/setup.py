@@ -297,33 +297,38 @@ class Setup:
             unset = value is None and _DEFAULTS[name] is None
             if option.kind is not None and not unset and not option.holds(value):
                 raise UsageError(f"{name} needs {option.needs}, found {value!r}")
+        self._check_objects()
+        self.restart.check()
+        for name in self.event_order.unsupported:
+            self._refuse(name, f"the rules {self.event_order.name!r} know no {name}")
+        if self.begun is not None:
+            for name in ("dependencies", "gates", "calendar", "outages", "service_time"):
+                self._refuse(name, f"a begun run knows no {name}")
+        if self.service_time is not None:
+            for name in ("outages", "restart"):
+                self._refuse(name, f"a locality model knows no {name}")
+
+    def _check_objects(self) -> None:
+        """Raise a UsageError if an object is not of the class of its option."""
         from hpcsimkit.cluster.calendar import Calendar
         from hpcsimkit.cluster.outages import OutageSource
         from hpcsimkit.kernel.event_order import EventOrder
         from hpcsimkit.kernel.gate import Gate
         from hpcsimkit.kernel.restart import Restart
 
-        if not isinstance(self.event_order, EventOrder):
-            raise UsageError(f"event_order needs an EventOrder, found {self.event_order!r}")
+        for name, kind in (
+            ("event_order", EventOrder),
+            ("calendar", Calendar),
+            ("outages", OutageSource),
+            ("restart", Restart),
+        ):
+            found = getattr(self, name)
+            if not isinstance(found, kind) and (found is not None or name != "outages"):
+                article = "an" if kind.__name__[0] in "EO" else "a"
+                raise UsageError(f"{name} needs {article} {kind.__name__}, found {found!r}")
         for gate in self.gates:
             if not isinstance(gate, Gate):
                 raise UsageError(f"gates needs objects of class Gate, found {gate!r}")
-        if not isinstance(self.calendar, Calendar):
-            raise UsageError(f"calendar needs a Calendar, found {self.calendar!r}")
-        if self.outages is not None and not isinstance(self.outages, OutageSource):
-            raise UsageError(f"outages needs an OutageSource, found {self.outages!r}")
-        if not isinstance(self.restart, Restart):
-            raise UsageError(f"restart needs a Restart, found {self.restart!r}")
-        self.restart.check()
-        if self.service_time is not None:
-            for name in ("outages", "restart"):
-                self._refuse(name, f"a locality model knows no {name}")
-        for name in self.event_order.unsupported:
-            self._refuse(name, f"the rules {self.event_order.name!r} know no {name}")
-        for name in (
-            ("dependencies", "gates", "calendar", "outages", "service_time") if self.begun is not None else ()
-        ):
-            self._refuse(name, f"a begun run knows no {name}")
 
     @property
     def all_gates(self) -> tuple[Gate, ...]:

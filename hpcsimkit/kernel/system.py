@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, insort
 from collections.abc import Callable, Iterator, Mapping
 from operator import attrgetter
 from typing import Any, Protocol
@@ -11,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsimkit.cluster.base import Cluster, Nodes
-from hpcsimkit.cluster.calendar import Calendar
-from hpcsimkit.cluster.opaque import Allocation, AnyCluster, Level
-from hpcsimkit.errors import ScheduleError
+from hpcsimkit.cluster.opaque import Allocation, AnyCluster
+from hpcsimkit.errors import ScheduleError, UsageError
 from hpcsimkit.jobs.columns import TIME_LIMIT
 from hpcsimkit.jobs.job import Job
 from hpcsimkit.jobs.queue import QueueOrder, make_queue

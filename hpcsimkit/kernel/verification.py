@@ -220,7 +220,8 @@ def _wrong_attempts(parameters: VerifiedParameters, result: Result, attempts: At
     if restart == Restart(restart.preempted, restart.delay, restart.limit):  # without any overhead
         for row in _first(attempts.overhead > 0):
             took, work = end[row] - start[row], attempts.work[row] + attempts.lost[row]
-            yield f"{_job(result, job[row])}: an attempt from t={start[row]} s took {took} s for {work} s of work"
+            who = f"{_job(result, job[row])}: an attempt from t={start[row]} s"
+            yield f"{who} took {took} s for {work} s of work"
 
 
 def _released(workload: Workload, end_time: Integers) -> tuple[Integers, Mask]:

@@ -121,13 +121,10 @@ class Attempts:
     def of(cls, attempts: Sequence[Attempt]) -> Attempts:
         """Return the table of attempts, in the order of the jobs, without their places."""
         ordered = sorted(attempts, key=lambda each: each.job)  # stable: those of a job remain in order
-        kinds = {"mode": np.uint8, "outcome": np.uint8}
-        return cls(
-            **{
-                name: np.array([each[place] for each in ordered], dtype=kinds.get(name, np.int64))
-                for place, name in enumerate(COLUMNS)
-            }
-        )
+        columns = {name: [each[place] for each in ordered] for place, name in enumerate(COLUMNS)}
+        mode, outcome = (np.array(columns.pop(name), dtype=np.uint8) for name in ("mode", "outcome"))
+        numbers: dict[str, Any] = {name: np.array(each, dtype=np.int64) for name, each in columns.items()}
+        return cls(mode=mode, outcome=outcome, **numbers)
 
     def __len__(self) -> int:
         return len(self.job)
@@ -155,7 +152,7 @@ class Attempts:
         """
         import pandas
 
-        names = [each.name.lower() for each in Outcome]
+        names = pandas.Index([each.name.lower() for each in Outcome])
         return pandas.DataFrame(
             {
                 "job_id": workload.column("id")[self.job],
@@ -163,7 +160,7 @@ class Attempts:
                 "submit_time": self.submit_time,
                 "start_time": self.start_time,
                 "end_time": self.end_time,
-                "outcome": pandas.Categorical.from_codes(self.outcome, names),
+                "outcome": pandas.Categorical.from_codes(self.outcome.tolist(), names),
                 "work": self.work,
                 "lost": self.lost,
                 "overhead": self.overhead,

@@ -349,9 +349,8 @@ def _utilisation(result: Result, selection: Selection) -> float:
 
 def _loss_of_capacity(result: Result, selection: Selection) -> float:
     """Integrate the idle nodes over the time in which the smallest waiting job would fit them."""
-    lost = lost_capacity(
-        _with_downtime(_spans(result), result.downtime), result.size, selection.begin, selection.end
-    )
+    spans = _with_downtime(_spans(result), result.downtime)
+    lost = lost_capacity(spans, result.size, selection.begin, selection.end)
     return _share_of_machine(lost, result, selection)
 
 
@@ -492,11 +491,9 @@ def _of_attempts() -> Iterator[Metric]:
 
 def _restarts(result: Result, selection: Selection) -> float:
     attempts = result.attempts
-    return (
-        0.0
-        if attempts is None
-        else float(np.maximum(attempts.count(len(result)) - 1, 0)[selection.jobs].sum())
-    )
+    if attempts is None:
+        return 0.0
+    return float(np.maximum(attempts.count(len(result)) - 1, 0)[selection.jobs].sum())
 
 
 def _share_of_attempts(seconds: Callable[[Attempts], Integers]) -> Function:

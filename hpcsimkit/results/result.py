@@ -152,7 +152,7 @@ class Result:
 
     @property
     def wait_time(self) -> Seconds:
-        """Start (of the first attempt) minus submission [s]; NaN for rejected jobs, as in all quantities below."""
+        """First start minus submission [s]; NaN for rejected jobs, as in all quantities below."""
         return self._where_finished(self.start_time - self.submit_time)
 
     @property
@@ -260,9 +260,9 @@ class Result:
         Columns: ``job_id``, and ``job_name`` if the log has names; ``submit_time, start_time, end_time,
         wait_time, run_time, requested_time, nodes``; the resource requests of the log (its resources,
         ``spread, exclusive, constraint, kind``), on machines ``machines`` (their names, joined by blanks),
-        and with partitions ``started_in``; ``mode, killed``; ``attempts``, if a job was stopped; then those of ``user, group, queue, partition,
-        qos`` that the log has, as names where the log has names. ``start_time, end_time, wait_time,
-        run_time`` are nullable integers, empty for rejected jobs.
+        and with partitions ``started_in``; ``mode, killed``; ``attempts``, if a job was stopped; then those
+        of ``user, group, queue, partition, qos`` that the log has, as names where the log has names.
+        ``start_time, end_time, wait_time, run_time`` are nullable integers, empty for rejected jobs.
         """
         import pandas
 

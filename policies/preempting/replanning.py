@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from itertools import pairwise
 from operator import add, sub
 from typing import Any, Literal
 
@@ -208,7 +209,7 @@ class LAS(Replanning):
     def check(self) -> None:
         """Raise a UsageError if a parameter is invalid."""
         limits = list(self.thresholds)
-        if not limits or limits[0] <= 0 or any(after <= before for before, after in zip(limits, limits[1:])):
+        if not limits or limits[0] <= 0 or any(after <= before for before, after in pairwise(limits)):
             raise UsageError(f"las: thresholds need increasing positive numbers, found {self.thresholds!r}")
         if self.by not in ("area", "time"):
             raise UsageError(f"las: by needs 'area' or 'time', found {self.by!r}")
