@@ -186,11 +186,11 @@ class LAS(Replanning):
 
     Examples
     --------
-    The first job moves to the second queue after 6 s, when the other one takes its nodes:
+    The first job moves to the second queue at 6 s, when the other one takes its nodes:
 
     >>> from hpcsimkit import Simulation, Workload
     >>> w = Workload({"submit_time": [0, 2], "run_time": [20, 4], "nodes": [2, 2]}, machine_size=2)
-    >>> Simulation(w, LAS(thresholds=(12,))).run().end_time.tolist()
+    >>> Simulation(w, LAS(thresholds=(12,), demotion="exact")).run().end_time.tolist()
     [24, 10]
     """
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -389,3 +390,19 @@ def test_only_free_capacity_is_taken() -> None:
 
     with pytest.raises(ScheduleError, match="cannot be taken at t=0 s: it is not free"):
         run(workload([(0, 5, 5, 1)], 4), Wrong())
+
+
+@pytest.mark.parametrize("cluster", [None, Machines.of(4, cpus=1)])
+def test_a_saved_result_has_its_attempts(cluster: Machines | None, tmp_path: Path) -> None:
+    machines = () if cluster is None else (0, 1, 2, 3)
+    outages = Outages([Outage(5, 9, nodes=4, machines=machines)])
+    jobs = workload([(0, 10, 10, 3), (1, 10, 10, 1)], 4)
+    result = Simulation(jobs, make("fcfs"), cluster, outages=outages).run()
+    result.save(tmp_path / "result.npz")
+    loaded = Result.load(tmp_path / "result.npz")
+    assert attempts(loaded) == attempts(result) == [[(0, 5), (9, 19)], [(1, 5), (9, 19)]]
+    assert loaded.downtime is not None
+    assert (loaded.downtime.start.min(), loaded.downtime.end.max()) == (5, 9)
+    names = ["lost_area_share", "down_area_share", "utilisation", "cpus_utilisation"]
+    assert evaluate(loaded, names=names) == pytest.approx(evaluate(result, names=names), nan_ok=True)
+    assert loaded.hash == result.hash
