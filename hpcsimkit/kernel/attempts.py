@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsimkit.cluster.opaque import Allocation
+from hpcsimkit.kernel.restart import Restart
 from hpcsimkit.kernel.system import System
 from hpcsimkit.results.attempts import Attempt, Attempts, Downtime, Outcome
 from hpcsimkit.results.placements import Placements
@@ -16,20 +17,24 @@ from hpcsimkit.results.placements import Placements
 __all__ = ["attempts_of", "downtime_of"]
 
 
-def attempts_of(system: System, killed: NDArray[np.bool_], partitioned: bool) -> Attempts | None:
+def attempts_of(
+    system: System, restart: Restart, killed: NDArray[np.bool_], partitioned: bool
+) -> Attempts | None:
     """Return all attempts of a run; None if each job ran once, for as long as its work takes.
 
     Parameters
     ----------
     system : System
         The system of the whole cluster at the end of the run.
+    restart : Restart
+        The rules of stopped jobs.
     killed : array of bool, shape (jobs,)
         Whether each job was killed at its requested time.
     partitioned : bool
         Whether the cluster has partitions.
     """
     ledger = system.ledger
-    if not ledger.stopped and system.restart.plain:
+    if not ledger.stopped and restart.plain:
         return None
     ended = np.flatnonzero(ledger.end_time >= 0).tolist()
     last = [_last(row, system, bool(killed[row])) for row in sorted({*ended} - {*ledger.given_up})]

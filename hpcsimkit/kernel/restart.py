@@ -37,7 +37,7 @@ class Restart:
     Parameters
     ----------
     preempted : {"continue", "anew"}
-        What a job does that was preempted. With checkpoints, ``"anew"`` is from the last one. Default:
+        Continuation of a preempted job: where it was stopped, or anew (from its last checkpoint). Default:
         ``"continue"``.
     delay : int
         Time from a stop until the job joins the queue again [s], >= 0. Default: 0.

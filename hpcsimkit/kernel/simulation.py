@@ -285,7 +285,7 @@ class Simulation:
     def _made(self, system: System) -> Result:
         """Return the result of a run in which no event is left."""
         ledger, start, killed = system.ledger, system.ledger.start_time, self._killed()
-        attempts = attempts_of(system, killed, isinstance(self.cluster, Partitions))
+        attempts = attempts_of(system, self.setup.restart, killed, isinstance(self.cluster, Partitions))
         if attempts is not None:
             first = attempts.number == 1
             start[attempts.job[first]] = attempts.start_time[first]

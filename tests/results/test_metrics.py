@@ -54,6 +54,10 @@ def result() -> Result:
 
 BY_HAND = {
     "jobs": 5,
+    "restarts": 0,
+    "lost_area_share": 0,
+    "overhead_area_share": 0,
+    "down_area_share": 0,
     "rejected": 1,
     "killed": 1,
     "mean_wait_time": 8.25,
@@ -119,8 +123,8 @@ def evaluate_nothing() -> dict[str, float]:
 
 def test_nothing_to_measure_is_not_a_number() -> None:
     values = evaluate_nothing()
-    counts = [values.pop(name) for name in ("jobs", "rejected", "killed")]
-    assert counts == [0, 0, 0]
+    counts = [values.pop(name) for name in ("jobs", "rejected", "killed", "restarts")]
+    assert counts == [0, 0, 0, 0]
     assert np.isnan(list(values.values())).all()
 
 
