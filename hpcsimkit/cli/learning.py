@@ -243,9 +243,8 @@ def evaluate(
     from hpcsimkit.engine.results_folder import next_free
     from hpcsimkit.experiments import console
     from hpcsimkit.experiments.evaluation.evaluation import Contest, Evaluation
-    from hpcsimkit.experiments.evaluation.evaluation_run import EvaluationRun
-    from hpcsimkit.experiments.evaluation.tables import console_text
     from hpcsimkit.experiments.progress import show_evaluation
+    from hpcsimkit.experiments.questions.evaluate import EvaluationRun
 
     flags = {name: value for name, value in arguments.items() if name in Evaluation.model_fields}
     evaluation = Evaluation.of_flags({**flags, "log": source, "allow_code": allowed_code(arguments)})
@@ -257,8 +256,7 @@ def evaluate(
     place = evaluation.out or next_free(RESULTS / f"{Path(model).stem}-on-{workload.name}", resume=resume)
     run = EvaluationRun(contest, place, command=sys.orig_argv)
     with show_evaluation(evaluation.sequences, contest.jobs_of_sequence, quiet=quiet) as tell:
-        verdicts = run.run(resume=resume, overwrite=overwrite, tell=tell)
+        answer = run.run(resume=resume, overwrite=overwrite, tell=tell)
     if not quiet:
-        show(console_text(verdicts))
-        show("p-values are corrected by Holm's method; * below 0.05")
+        show(*answer.lines())
         show(f"results: {os.path.relpath(run.folder.place)}/report.html")

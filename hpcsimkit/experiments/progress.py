@@ -18,8 +18,10 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def show_policies(policies: Sequence[str], jobs: int, *, quiet: bool) -> Iterator[Callable[[str, int], None]]:
-    """Show a progress bar of a campaign; yields the callback ``tell(policy, jobs)``."""
+def show_policies(
+    policies: Sequence[str], jobs: int, unit: str = "policies", *, quiet: bool
+) -> Iterator[Callable[[str, int], None]]:
+    """Show a progress bar of runs; yields the callback ``tell(policy, jobs)``."""
     done = dict.fromkeys(policies, 0)
     with progress_bar(quiet=quiet) as bar:
 
@@ -29,7 +31,7 @@ def show_policies(policies: Sequence[str], jobs: int, *, quiet: bool) -> Iterato
                 return
             done[policy] = ended
             finished = sum(each >= jobs for each in done.values())
-            bar.count(f"{finished} of {len(done)} policies", sum(done.values()), len(done) * jobs, "jobs/s")
+            bar.count(f"{finished} of {len(done)} {unit}", sum(done.values()), len(done) * jobs, "jobs/s")
 
         yield tell
 

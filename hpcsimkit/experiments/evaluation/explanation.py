@@ -16,6 +16,7 @@ from hpcsimkit.envs.scenario import Scenario
 from hpcsimkit.errors import UsageError
 from hpcsimkit.experiments.evaluation.choices import Observe, Watched
 from hpcsimkit.kernel.decision import Answering, Decision
+from hpcsimkit.kernel.observers import Observer
 from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.kernel.policy import Inspector, Policy
 from hpcsimkit.kernel.system import System
@@ -34,9 +35,10 @@ HEADINGS = ("feature", "median", "rejected", "distance", "low", "high")
 
 @dataclass
 class Record:
-    """Record of decisions: observations and rejections, one row each."""
+    """Record of decisions from a time on: observations and rejections, one row each."""
 
     encoder: Encoder
+    begin: int | None = None
     seen: list[NDArray[np.float32]] = field(default_factory=list)
     rejected: list[bool] = field(default_factory=list)
 
@@ -45,6 +47,8 @@ class Record:
         encode = self.encoder.bind(system)
 
         def observe(decision: Decision, position: int) -> None:
+            if self.begin is not None and system.now < self.begin:
+                return
             seen = np.zeros(self.encoder.shape, dtype=np.float32)
             encode(decision, seen)
             self.seen.append(seen)
@@ -122,7 +126,14 @@ class Explanation:
         return pandas.DataFrame(rows, columns=["feature", "value", "all", "rejected"])
 
 
-def explained(policy: Policy, scenario: Scenario, name: str | None = None) -> Explanation:
+def explained(
+    policy: Policy,
+    scenario: Scenario,
+    name: str | None = None,
+    *,
+    observers: Sequence[Observer] = (),
+    begin: int | None = None,
+) -> Explanation:
     """Run a pipeline with an inspector, and return the inspector's decisions.
 
     Parameters
@@ -133,6 +144,10 @@ def explained(policy: Policy, scenario: Scenario, name: str | None = None) -> Ex
         Scenario to simulate.
     name : str, optional
         Name of the policy in messages.
+    observers : sequence of Observer
+        Observers of the run. Default: none.
+    begin : int, optional
+        Time of the first recorded decision [s of the log's clock]; by default all are recorded.
 
     Raises
     ------
@@ -145,9 +160,9 @@ def explained(policy: Policy, scenario: Scenario, name: str | None = None) -> Ex
     encoder = inspector.encoder if isinstance(inspector, Agent) else None
     if not isinstance(encoder, InspectorFeatures):
         encoder = InspectorFeatures(longest_time=int(scenario.workload.requested_time.max(initial=1)))
-    record = Record(encoder)
+    record = Record(encoder, begin)
     policy.inspector = Watched(inspector, record)
-    scenario.simulation(policy, name=name).run()
+    scenario.simulation(policy, observers, name).run()
     policy.inspector = inspector
     if not record.seen:
         raise UsageError(f"{scenario.workload.name}: {inspector!r} was never asked")

@@ -12,8 +12,9 @@ from hpcsimkit._version import __version__
 from hpcsimkit.engine.code_version import code_version
 from hpcsimkit.engine.identity import digest, modules_of
 from hpcsimkit.engine.task import Task, Tell
+from hpcsimkit.experiments.comparison.case import Case
 from hpcsimkit.experiments.comparison.experiment import JobsOfExperiment
-from hpcsimkit.experiments.comparison.policy_run import metrics_of, simulated, write_tables
+from hpcsimkit.experiments.comparison.policy_run import metrics_of, write_tables
 from hpcsimkit.experiments.generate import Generate
 from hpcsimkit.experiments.settings.checked_table import Table
 from hpcsimkit.experiments.settings.run_table import DECISIVE_KEYS, RUN_KEYS
@@ -119,9 +120,8 @@ class SimulationCell(Cell):
             before = window.begin - int(workload.submit_time.min())
             warmup = max(0.0, before / experiment.load_factor)
             experiment = experiment.model_copy(update={"warmup": warmup})
-        result = simulated(
-            self.policy, policy, experiment, workload, lambda jobs: None, folder / "trace.jsonl"
-        )
+        case = Case(workload, self.policy, experiment, policy)
+        result = (case.traced(folder / "trace.jsonl") if experiment.trace else case).run()
         write_tables(result.to_arrow(), folder, JOBS, with_csv=False)
         return {
             "policy": repr(policy),
