@@ -19,6 +19,7 @@ from hpcsimkit.cli.flags import (
     Source,
     examples,
     experiment_of,
+    option,
     takes,
 )
 from hpcsimkit.io.printable import show
@@ -33,8 +34,7 @@ OF_ENGINES = ("workers", "engine")
 
 def _common(usual: str) -> dict[str, Any]:
     """Return the options of all questions; by default the results folder has a usual name."""
-    option = typer.Option("--out", "-o", metavar="FOLDER", help=f"Results folder.  [results/{usual}]")
-    out = Annotated[str | None, option]
+    out = option(str, "FOLDER", f"Results folder.  [results/{usual}]", *("--out", "-o"))
     return {"out": out, "overwrite": Overwrite, "limit": Limits, "quiet": Quiet}
 
 

@@ -111,12 +111,20 @@ class Case:
             setup,
         )
         case.policy  # noqa: B018 - an unknown name is an error here
-        if own or not every:
-            return case
-        if case.setup.cluster is None:
-            case = replace(case, options=replace(case.setup, cluster=Nodes(case.jobs.machine_size or 1)))
-        whole = source.whole()
-        return replace(case, jobs=source.part(whole if cut is None else cut(whole)))
+        return case if own or not every else case.with_all_jobs(cut)
+
+    def with_all_jobs(self, cut: Cut | None = None) -> Case:
+        """Return the case with the jobs of its settings that do not fit the cluster, too.
+
+        Parameters
+        ----------
+        cut : callable, optional
+            Function that selects jobs of the whole log before all other steps.
+        """
+        options, whole = self.setup, self.source.whole()
+        if options.cluster is None:
+            options = replace(options, cluster=Nodes(self.jobs.machine_size or 1))
+        return replace(self, jobs=self.source.part(whole if cut is None else cut(whole)), options=options)
 
     @property
     def policy(self) -> Policy:

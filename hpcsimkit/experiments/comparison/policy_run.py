@@ -18,7 +18,7 @@ from hpcsimkit.errors import HpcsimkitError, ImpossibleScheduleError, PolicyErro
 from hpcsimkit.experiments.comparison.case import Case, Ended
 from hpcsimkit.experiments.comparison.experiment import Experiment
 from hpcsimkit.experiments.parts.named_parts import metric_named
-from hpcsimkit.experiments.parts.trust import CALLER, importing
+from hpcsimkit.experiments.parts.trust import Trust, importing
 from hpcsimkit.experiments.settings.run_table import DECISIVE_KEYS
 from hpcsimkit.experiments.source import Source
 from hpcsimkit.io.files import write_bytes
@@ -93,6 +93,8 @@ class PolicyRun(Task):
         Metrics to compute; by default those of the experiment.
     name : str, optional
         Name of the task; by default that of the policy's files.
+    trust : Trust, optional
+        Permission to import metrics; by default that of the experiment.
     saved : bool
         Whether the result is in the folder of the task. Default: False.
     """
@@ -106,6 +108,7 @@ class PolicyRun(Task):
         metrics: Sequence[str | Metric] | None = None,
         name: str | None = None,
         *,
+        trust: Trust | None = None,
         saved: bool = False,
     ) -> None:
         assert isinstance(case.source, Experiment)
@@ -114,6 +117,7 @@ class PolicyRun(Task):
         self.policy = case.name
         self.results = results
         self.metrics = metrics
+        self.trust = trust or case.source.trust
         self.saved = saved
         self._name = name
 
@@ -187,7 +191,7 @@ class PolicyRun(Task):
             return metrics_of(result, self.experiment)
         for metric in self.metrics:
             if isinstance(metric, str):
-                metric_named(metric, None, CALLER)  # a worker imports it, too
+                metric_named(metric, None, self.trust)  # a worker imports it, too
         selected = {"warmup": self.experiment.warmup, "cooldown": self.experiment.cooldown}
         return _plain(measure(result, **selected, names=self.metrics))
 

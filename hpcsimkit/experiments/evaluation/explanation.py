@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -161,9 +162,9 @@ def explained(
     if not isinstance(encoder, InspectorFeatures):
         encoder = InspectorFeatures(longest_time=int(scenario.workload.requested_time.max(initial=1)))
     record = Record(encoder, begin)
-    policy.inspector = Watched(inspector, record)
-    scenario.simulation(policy, observers, name).run()
-    policy.inspector = inspector
+    watched = copy(policy)
+    watched.inspector = Watched(inspector, record)
+    scenario.simulation(watched, observers, name).run()
     if not record.seen:
         raise UsageError(f"{scenario.workload.name}: {inspector!r} was never asked")
     seen = np.array(record.seen, dtype=np.float64)

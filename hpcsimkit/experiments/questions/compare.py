@@ -220,7 +220,7 @@ def compare(
     for number, (workload, (name, policy), seed) in enumerate(runs):
         case = Case(workload, name, experiment, policy, replace(setup, seed=seed))
         drawn = not tasks or (workload, seed) == (tasks[0].case.jobs, tasks[0].case.setup.seed)
-        tasks.append(PolicyRun(case, metrics=computed, name=f"run-{number}", saved=drawn))
+        tasks.append(PolicyRun(case, metrics=computed, name=f"run-{number}", trust=CALLER, saved=drawn))
     found: Compared = ask(ComparisonQuestion(tasks), engine)
     return found
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Described", "DescriptionQuestion", "describe"]
 
+DAY = 86_400
+"""Length of a day [s]."""
+
 
 @dataclass(frozen=True)
 class Described(Answer):
@@ -36,6 +40,7 @@ class Described(Answer):
 
     stem = "description"
     names = ("description",)
+    measured = ("jobs", "span_days", "offered_load", "mean_run_time", "mean_nodes")
 
     description: Description
     workload: Workload
@@ -53,6 +58,14 @@ class Described(Answer):
     def tables(self) -> Mapping[str, pandas.DataFrame]:
         """The table, by its name ``description``."""
         return {"description": self.table}
+
+    @property
+    def measures(self) -> Mapping[str, float]:
+        """Number of jobs, span, offered load (NaN without a machine), and means of run time and nodes."""
+        jobs = self.workload
+        load = jobs.offered_load() if jobs.machine_size and jobs.span else math.nan
+        values = (len(jobs), jobs.span / DAY, load, jobs.run_time.mean(), jobs.nodes.mean())
+        return dict(zip(self.measured, map(float, values), strict=True))
 
     def plot(self) -> Figure:
         """Return a figure of arrivals, sizes, run times and estimates."""

@@ -56,6 +56,7 @@ class Evaluated(Answer):
 
     stem = "evaluation"
     names = ("evaluation", "where")
+    measured = ("agent_mean", "baseline_mean", "agent_minus_baseline", "relative_difference", "p_value")
 
     contest: Contest
     outcomes: Outcomes
@@ -93,12 +94,14 @@ class Evaluated(Answer):
 
     @property
     def measures(self) -> Mapping[str, float]:
-        """Mean of the agent, and its difference from each other policy, by the first metric."""
+        """Means of the agent and of the last baseline by the first metric, their difference, and its p-value.
+
+        The p-value is that of the paired t-test, corrected by Holm's method for all baselines.
+        """
         verdict = self.verdicts[0]
-        differences = {
-            f"agent minus {name}": each.difference.mean for name, each in verdict.comparisons.items()
-        }
-        return {verdict.metric: verdict.means[AGENT].mean, **differences}
+        name, against = list(verdict.comparisons.items())[-1]
+        means = (verdict.means[AGENT].mean, verdict.means[name].mean, against.difference.mean)
+        return dict(zip(self.measured, (*means, against.relative, against.t_test_holm), strict=True))
 
     def plot(self) -> Figure:
         """Return a figure of the differences from the other policies by the first metric."""
@@ -325,7 +328,6 @@ def evaluate(
     own = {*Evaluation.model_fields} - {*Source.model_fields} | {"jobs"}
     options = {name: value for name, value in settings.items() if name not in own}
     source = settings_of(workload, cluster, options)
-    given = {name: getattr(source, name) for name in Source.model_fields if name in source.model_fields_set}
     wanted = {
         **{name: value for name, value in settings.items() if name in own},
         "jobs": settings.get("jobs", Evaluation.model_fields["jobs"].default),
@@ -333,7 +335,7 @@ def evaluate(
         "policies": None if isinstance(policies, Mapping) else list(policies),
         "seed": options.get("seed", source.seed),
     }
-    evaluation = Evaluation.of_flags({**given, **wanted})
+    evaluation = Evaluation.of_flags({**source.given, **wanted})
     contest = Contest(
         evaluation,
         workload if isinstance(workload, Workload) else source.workload(),

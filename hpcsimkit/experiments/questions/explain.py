@@ -47,6 +47,7 @@ class Explained(Answer):
 
     stem = "explanation"
     names = ("explanation",)
+    measured = ("decisions", "rejected_share")
     number_format = "%.6g"
 
     explanation: Explanation
@@ -62,7 +63,7 @@ class Explained(Answer):
     def measures(self) -> Mapping[str, float]:
         """Number of decisions, and the share of rejections among them."""
         found = self.explanation
-        return {"decisions": float(len(found.rejected)), "rejected (share)": found.ratio}
+        return {"decisions": float(len(found.rejected)), "rejected_share": found.ratio}
 
     def plot(self) -> Figure:
         """Return a figure with the distributions of each feature."""

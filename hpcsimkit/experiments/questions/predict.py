@@ -50,6 +50,10 @@ class Predicted(Answer):
 
     stem = "predictions"
     names = ("predictions",)
+    measured = (
+        *("mean_absolute_error", "under_predicted_share", "pinball_loss"),
+        *("calibration_error", "predicted_work_ratio", "median_ratio"),
+    )
 
     table: pandas.DataFrame
 
@@ -61,12 +65,11 @@ class Predicted(Answer):
     @property
     def measures(self) -> Mapping[str, float]:
         """Measures of each predictor for all jobs."""
-        everyone = self.table[self.table["users"] == "all"].set_index("predictor")
-        columns = list(everyone.columns[2:8])
+        everyone = self.table[self.table["users"] == "all"]
         return {
-            f"{name}: {column}": float(everyone.loc[name, column])
-            for name in everyone.index
-            for column in columns
+            f"{row[0]}_{name}": float(value)
+            for row in everyone.itertuples(index=False)
+            for name, value in zip(self.measured, row[3:9], strict=True)
         }
 
     def plot(self) -> Figure:

@@ -50,6 +50,9 @@ class Answer(ABC):
     names: ClassVar[tuple[str, ...]]
     """Names of the tables."""
 
+    measured: ClassVar[tuple[str, ...]] = ()
+    """Names of the numbers that sum up the answer; by default there are none."""
+
     number_format: ClassVar[str | None] = None
     """Format of numbers in files."""
 
@@ -68,7 +71,7 @@ class Answer(ABC):
 
     @property
     def measures(self) -> Mapping[str, float]:
-        """Numbers that sum up the answer, by name; by default none."""
+        """Numbers that sum up the answer, by name: columns of a sweep."""
         return {}
 
     @classmethod
@@ -136,6 +139,15 @@ def ask(question: Question, engine: Engine | None = None) -> Any:
     with TemporaryDirectory() as place:
         store = Store(Path(place), durable=False)
         finish(question.tasks, store, lambda tasks: engine or InProcess(), tell=lambda name, done: None)
+        return question.answer(store)
+
+
+def answer_here(question: Question) -> Answer:
+    """Return the answer to a question that is itself a part of a task."""
+    with TemporaryDirectory() as place:
+        store = Store(Path(place), durable=False)
+        for task in question.tasks:
+            store.perform(task, lambda done: None)
         return question.answer(store)
 
 

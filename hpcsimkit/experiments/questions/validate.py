@@ -45,6 +45,10 @@ class Validated(Answer):
 
     stem = "validation"
     names = ("validation", "agreement", "residue")
+    measured = (
+        *("median_start_error", "p90_start_error", "share_within_10_min"),
+        *("share_started_as_recorded", "waits_ks_distance", "mean_wait_factor", "moved_use_share"),
+    )
 
     validation: Validation
     residue: Residue
@@ -67,8 +71,8 @@ class Validated(Answer):
     @property
     def measures(self) -> Mapping[str, float]:
         """Errors of the start times, and the measures that are graded."""
-        validation = self.validation
-        return {**validation.summary, **{mark.measure: mark.value for mark in validation.marks}}
+        values = [*self.validation.summary.values(), *(mark.value for mark in self.validation.marks)]
+        return dict(zip(self.measured, values, strict=True))
 
     def plot(self) -> Figure:
         """Return a figure of the queue and the use over time, and of the causes of the errors."""

@@ -240,6 +240,7 @@ class WhatIf(Answer):
 
     stem = "what-if"
     names = ("what-if",)
+    measured = ("mean_wait_before", "mean_wait_after", "mean_wait_difference")
 
     before: Result
     after: Result
@@ -283,12 +284,7 @@ class WhatIf(Answer):
     def measures(self) -> Mapping[str, float]:
         """Mean waits of all jobs before and after the change, and their difference [s]."""
         row = self.table.iloc[0]
-        names = {
-            "before": "mean wait before [s]",
-            "after": "mean wait after [s]",
-            "difference": "difference [s]",
-        }
-        return {heading: float(row[name]) for name, heading in names.items()}
+        return dict(zip(self.measured, map(float, (row.before, row.after, row.difference)), strict=True))
 
     def plot(self) -> Figure:
         """Return a figure of the waiting jobs and the busy share over time, and of the differences."""
