@@ -12,7 +12,7 @@ from hpcsimkit.engine.store import Store
 from hpcsimkit.engine.task import Task
 from hpcsimkit.experiments.comparison.case import Asked, settings_of
 from hpcsimkit.experiments.parts.on_machines import described
-from hpcsimkit.experiments.questions.question import Answer, Question, ask
+from hpcsimkit.experiments.questions.question import Answer, Question
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.workloads.describe import Description
 
@@ -129,5 +129,4 @@ def describe(workload: Asked = None, machines: Machines | None = None) -> Descri
     """
     source = settings_of(workload, None, {})
     jobs = workload if isinstance(workload, Workload) else source.part(source.whole())
-    found: Described = ask(DescriptionQuestion(jobs, source.cluster if machines is None else machines))
-    return found
+    return DescriptionQuestion(jobs, source.cluster if machines is None else machines).answer()
