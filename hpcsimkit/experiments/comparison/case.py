@@ -11,7 +11,7 @@ from typing import Any
 from hpcsimkit.cluster.base import Nodes
 from hpcsimkit.cluster.opaque import AnyCluster
 from hpcsimkit.engine.task import Tell
-from hpcsimkit.errors import UsageError
+from hpcsimkit.errors import UsageError, nearest
 from hpcsimkit.experiments.comparison.experiment import Experiment
 from hpcsimkit.experiments.source import Source
 from hpcsimkit.jobs.job import Job
@@ -19,13 +19,13 @@ from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.observers import Observer
 from hpcsimkit.kernel.policy import Policy
 from hpcsimkit.kernel.recording import Trace
-from hpcsimkit.kernel.setup import Setup
+from hpcsimkit.kernel.setup import OPTIONS, Setup
 from hpcsimkit.kernel.simulation import Simulation
 from hpcsimkit.kernel.system import System
 from hpcsimkit.results.result import Result
 from hpcsimkit.workloads.catalogue import CATALOGUE
 
-__all__ = ["Asked", "Case", "Ended", "settings_of"]
+__all__ = ["Asked", "Case", "Ended", "settings_of", "setup_of"]
 
 Asked = Workload | Source | str | os.PathLike[str] | None
 """Jobs: a workload, the path of a log or its name in the catalogue, an experiment or the path of its file, or
@@ -102,7 +102,7 @@ class Case:
         """
         source = settings_of(workload, cluster, options)
         own = isinstance(workload, Workload)
-        setup = Setup(cluster, **options) if options or cluster is not None else None
+        setup = setup_of(cluster, options)
         case = cls(
             workload if isinstance(workload, Workload) else source.workload(cut),
             policy if isinstance(policy, str) else repr(policy),
@@ -183,6 +183,20 @@ def settings_of(workload: Asked, cluster: AnyCluster | int | None, options: Mapp
     if type(own) is not Source and (options or cluster is not None):
         raise UsageError("an experiment has options of its own; further ones are keys of it")
     return own
+
+
+def setup_of(cluster: AnyCluster | int | None, options: Mapping[str, Any]) -> Setup | None:
+    """Return the options of a run; None if none is given.
+
+    Raises
+    ------
+    UsageError
+        An option is unknown.
+    """
+    unknown = next((name for name in options if name not in OPTIONS), None)
+    if unknown is not None:
+        raise UsageError(f"unknown option {unknown!r}{nearest(unknown, list(OPTIONS))}")
+    return Setup(**{"cluster": cluster, **options}) if options or cluster is not None else None
 
 
 def _log_of(name: str | os.PathLike[str]) -> dict[str, str]:

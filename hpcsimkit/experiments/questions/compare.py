@@ -15,7 +15,7 @@ from hpcsimkit.engine.engines import Engine
 from hpcsimkit.engine.store import Store
 from hpcsimkit.engine.task import Task
 from hpcsimkit.errors import UsageError
-from hpcsimkit.experiments.comparison.case import Asked, Case, settings_of
+from hpcsimkit.experiments.comparison.case import Asked, Case, settings_of, setup_of
 from hpcsimkit.experiments.comparison.experiment import MACHINE_POLICIES, Experiment
 from hpcsimkit.experiments.comparison.policy_run import RESULT, PolicyRun, Run
 from hpcsimkit.experiments.console import comparison_lines
@@ -25,7 +25,6 @@ from hpcsimkit.experiments.questions.question import Answer, Question, ask
 from hpcsimkit.experiments.source import Source
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.policy import Policy
-from hpcsimkit.kernel.setup import Setup
 from hpcsimkit.results.metrics import Metric, measure
 from hpcsimkit.results.result import Result
 
@@ -209,7 +208,7 @@ def compare(
     experiment = (
         source if isinstance(source, Experiment) else Experiment(**source.model_dump(exclude_unset=True))
     )
-    setup = Setup(cluster, **options) if options or cluster is not None else experiment.setup
+    setup = setup_of(cluster, options) or experiment.setup
     if policies is None:
         policies = MACHINE_POLICIES if isinstance(cluster, Machines) else experiment.policies
     named = _distinct("policies", _policies(policies, experiment))

@@ -19,7 +19,7 @@ from hpcsimkit.engine.runner import finish, finished
 from hpcsimkit.engine.store import Store
 from hpcsimkit.engine.task import Task, Tell
 from hpcsimkit.errors import UsageError
-from hpcsimkit.experiments.comparison.case import Asked, settings_of
+from hpcsimkit.experiments.comparison.case import Asked, settings_of, setup_of
 from hpcsimkit.experiments.evaluation.evaluation import AGENT, Contest, Evaluation, Given
 from hpcsimkit.experiments.evaluation.tables import Verdict, console_text, verdict_of
 from hpcsimkit.experiments.evaluation.where import Outcomes, measure_of
@@ -28,7 +28,6 @@ from hpcsimkit.experiments.source import UNDECISIVE, Source, sha256_of
 from hpcsimkit.io.files import write_bytes
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.policy import Policy
-from hpcsimkit.kernel.setup import Setup
 from hpcsimkit.results.metrics import METRICS
 from hpcsimkit.results.result import Result
 from hpcsimkit.results.statistics import Comparison
@@ -342,7 +341,7 @@ def evaluate(
         Given(
             model if isinstance(model, Agent) else None,
             policies if isinstance(policies, Mapping) else None,
-            Setup(cluster, **options) if options or cluster is not None else None,
+            setup_of(cluster, options),
         ),
     )
     found: Evaluated = ask(EvaluationQuestion(contest), engine)

@@ -129,6 +129,8 @@ def test_a_comparison_of_an_experiment(jobs: Workload) -> None:
         assert table.iloc[1][[*expected]].tolist() == [*expected.values()]
     with pytest.raises(UsageError, match="an experiment has options of its own"):
         compare("x.toml", walltime="run")
+    with pytest.raises(UsageError, match="unknown option 'wall_time'; nearest: walltime"):
+        compare(jobs, ["fcfs"], wall_time="run")
 
 
 def test_several_seeds_are_tables_of_their_own_and_the_first_is_in_the_picture(jobs: Workload) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -47,7 +48,7 @@ def test_changes_and_windows_are_axes(log: str) -> None:
     windows = list(sweep.cells())
     for cell, row in zip(windows, cells.to_dict("records"), strict=True):
         part = cell.window.cut(read_swf(log))
-        case = Case.of(part, cell.policy, begin=cell.window.begin)
+        case = replace(Case.of(part, cell.policy), begin=cell.window.begin)
         table = what_if(case, [row["question.set"]]).table
         assert row["mean_wait_before"] == table["before"][0] and row["mean_wait_after"] == table["after"][0]
         assert table["jobs"][0] == np.count_nonzero(part.submit_time >= cell.window.begin) < len(part)
@@ -57,6 +58,7 @@ def test_changes_and_windows_are_axes(log: str) -> None:
     assert again.run().equals(cells) and again.unchanged
 
 
+@pytest.mark.usefixtures("blank_pictures")
 def test_a_tolerance_is_an_axis_and_each_is_that_of_the_function(log: str) -> None:
     question = QuestionTable(name="validate")
     sweep = Sweep(log=log, policies=["fcfs"], question=question, sweep={"question.tolerance": [0.0, 5000.0]})
@@ -68,6 +70,7 @@ def test_a_tolerance_is_an_axis_and_each_is_that_of_the_function(log: str) -> No
     assert Path("out/report.html").is_file()
 
 
+@pytest.mark.usefixtures("blank_pictures")
 @pytest.mark.parametrize("name", ["describe", "predict", "explain"])
 def test_the_columns_are_the_measures(name: str, log: str) -> None:
     question = QuestionTable(name=name)  # type: ignore[arg-type]
