@@ -162,7 +162,7 @@ def evaluate(
     from hpcsimkit.engine.results_folder import next_free
     from hpcsimkit.experiments.console import loaded
     from hpcsimkit.experiments.evaluation.evaluation import Contest, Evaluation
-    from hpcsimkit.experiments.progress import show_evaluation
+    from hpcsimkit.experiments.progress import show_runs
     from hpcsimkit.experiments.questions.evaluate import EvaluationRun
 
     flags = {name: value for name, value in settings.items() if name in Evaluation.model_fields}
@@ -174,7 +174,7 @@ def evaluate(
         show(*loaded(contest.workload, contest.source.cluster), *about)
     usual = RESULTS / f"{Path(model).stem}-on-{contest.workload.name}"
     run = EvaluationRun(contest, evaluation.out or next_free(usual, resume=resume), command=sys.orig_argv)
-    with show_evaluation(evaluation.sequences, contest.jobs_of_sequence, quiet=quiet) as tell:
+    with show_runs({task.name: task.size for task in run.question.tasks}, "sequences", quiet=quiet) as tell:
         answer = run.run(resume=resume, overwrite=overwrite, tell=tell)
     if not quiet:
         show(*answer.lines(), f"results: {os.path.relpath(run.folder.place)}/report.html")

@@ -205,14 +205,14 @@ def _case(policy: str, arguments: dict[str, Any], *, every: bool = False, named:
 def _answer(question: OfCases, usual: str, options: dict[str, Any]) -> None:
     """Ask a question, write the files of the answer, and print it."""
     from hpcsimkit.experiments.console import loaded
-    from hpcsimkit.experiments.progress import show_policies
+    from hpcsimkit.experiments.progress import show_runs
     from hpcsimkit.experiments.questions.question import Place, answered
 
     quiet, case, experiment = bool(options["quiet"]), question.case, question.case.source
     if not quiet:
         show(*loaded(case.jobs, experiment.cluster))
     place = Place(options["out"], RESULTS / usual, sys.orig_argv, bool(options["overwrite"]))
-    with show_policies([*question.cases], len(case.jobs), "runs", quiet=quiet) as tell:
+    with show_runs({task.name: task.size for task in question.tasks}, "runs", quiet=quiet) as tell:
         answer, folder = answered(question, place, tell)
     if not quiet:
         show(*answer.lines(), f"results: {os.path.relpath(folder)}/{answer.files()[-1]}")

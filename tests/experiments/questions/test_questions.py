@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -32,8 +33,12 @@ from hpcsimkit.agents.spaces.encoders import QueueWindow
 from hpcsimkit.agents.spaces.masks import Slots
 from hpcsimkit.engine.engines import Processes
 from hpcsimkit.errors import UsageError
+from hpcsimkit.experiments.comparison.case import Case, Ended
 from hpcsimkit.experiments.comparison.experiment import Experiment
+from hpcsimkit.experiments.questions.explain import ExplanationQuestion
 from hpcsimkit.experiments.questions.question import Answer
+from hpcsimkit.experiments.questions.validate import ValidationQuestion
+from hpcsimkit.experiments.questions.what_if import ChangeQuestion, WhatIf
 from hpcsimkit.run import main
 from hpcsimkit.workloads import read_swf
 
@@ -169,3 +174,53 @@ def test_a_name_in_the_catalogue_is_a_file_here(jobs: Workload) -> None:
     Path("log.swf").rename("KTH-SP2-1996-2.1-cln.swf")
     with pytest.raises(Exception, match=r"a text with SHA-256 fba36494"):
         describe("KTH-SP2")
+
+
+def test_the_bar_of_an_explanation_moves(
+    jobs: Workload, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Ended, "EVERY", 40)
+    question = ExplanationQuestion(case=Case.of(jobs, "sjf+hold-unfit"), inspector="hold-unfit")
+    told: list[int] = []
+    question.tasks[0].run(tmp_path, told.append)
+    assert told == [40, 80, 120]
+
+
+def test_complete_runs_of_an_interrupted_command_are_not_repeated(
+    jobs: Workload, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["what-if", "log.swf", "--set", "nodes+=4", "-q", "--out", "out"]
+
+    def stopped(self: Answer, folder: Path) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(WhatIf, "save", stopped)
+        with pytest.raises(SystemExit) as leaving:
+            main(words)
+    assert leaving.value.code == 130
+    assert "2 of 2 runs are finished; the same command goes on" in capsys.readouterr().err
+    assert Path("out/.what-if.tasks/before/result.npz").is_file()
+    with monkeypatch.context() as patch:
+        patch.delattr(ChangeQuestion, "look")  # nothing is simulated
+        with pytest.raises(SystemExit) as leaving:
+            main(words)
+    assert leaving.value.code == 0
+    expected = {"what-if.csv", "what-if.json", "what-if.png", "what-if.run.json"}
+    assert {file.name for file in Path("out").iterdir()} == expected
+
+
+def test_runs_of_other_settings_are_repeated(jobs: Workload) -> None:
+    """Whatever decides the answer is in the identity of a run."""
+    made = Case.of("log.swf", "sjf+easy")
+    changes = (
+        ValidationQuestion(case=made, settings={"tolerance": 1}),
+        ValidationQuestion(case=replace(made, name="fcfs"), settings={}),
+        ValidationQuestion(case=replace(made, jobs=jobs.first(100)), settings={}),
+        ValidationQuestion(case=replace(made, options=replace(made.setup, walltime="kill")), settings={}),
+        ValidationQuestion(case=replace(made, options=replace(made.setup, cluster=40)), settings={}),
+    )
+    first = ValidationQuestion(case=made, settings={}).tasks[0].fingerprint
+    assert len({first, *(question.tasks[0].fingerprint for question in changes)}) == 6
+    other = replace(made, options=replace(made.setup, simulator="simpy"))
+    assert ValidationQuestion(case=other, settings={}).tasks[0].fingerprint == first
