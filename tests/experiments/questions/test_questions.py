@@ -224,3 +224,32 @@ def test_runs_of_other_settings_are_repeated(jobs: Workload) -> None:
     assert len({first, *(question.tasks[0].fingerprint for question in changes)}) == 6
     other = replace(made, options=replace(made.setup, simulator="simpy"))
     assert ValidationQuestion(case=other, settings={}).tasks[0].fingerprint == first
+
+
+def test_jobs_before_the_beginning_are_simulated_and_in_no_answer(jobs: Workload) -> None:
+    begin = int(np.median(jobs.submit_time))
+    whole = Case.of(jobs, "sjf+hold-unfit")
+    part = replace(whole, begin=begin)
+    measured = int(np.count_nonzero(jobs.submit_time >= begin))
+    validation = validate(part).validation
+    assert np.count_nonzero(validation.jobs) == len(validation.error) == measured < len(jobs)
+    assert np.array_equal(validation.result.start_time, validate(whole).validation.result.start_time)
+    predicted = predict(part, predictors=["last-two"]).table
+    assert predicted["jobs"][0] == measured
+    by_hand = predict(whole, predictors=["last-two"]).table
+    assert (
+        by_hand["jobs"][0] == len(jobs) and by_hand["pinball loss [s]"][0] != predicted["pinball loss [s]"][0]
+    )
+    decisions = explain(part, "hold-unfit").measures["decisions"]
+    assert 0 < decisions < explain(whole, "hold-unfit").measures["decisions"]
+    assert what_if(part, ["nodes+=1"]).table["jobs"][0] == measured
+
+
+def test_the_picture_of_a_change_has_the_differences_of_the_table(jobs: Workload) -> None:
+    answer = what_if(jobs, ["nodes+=4"])
+    queue, busy, waits = answer.plot().axes
+    assert queue.get_title(loc="left") == "fcfs+easy on log: nodes+=4"
+    assert [text.get_text() for text in queue.get_legend().get_texts()] == ["before", "after"]  # type: ignore[union-attr]
+    dots = [line.get_xdata()[0] for line in waits.lines if line.get_marker() == "o"]  # type: ignore[index]
+    assert dots == answer.table["difference"].head(12).tolist()
+    assert busy.get_ylabel() == "nodes busy [%]"
