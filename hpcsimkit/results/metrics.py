@@ -25,7 +25,7 @@ from hpcsimkit.results.resource_metrics import (
 )
 from hpcsimkit.results.result import MODE_NAMES, Result
 
-__all__ = ["METRICS", "Metric", "Selection", "evaluate", "select"]
+__all__ = ["METRICS", "Metric", "Selection", "measure", "select"]
 
 Kind = TypeVar("Kind", bound=np.generic)
 Found = TypeVar("Found")
@@ -128,7 +128,7 @@ def select(result: Result, *, warmup: float = 0, cooldown: float = 0) -> Selecti
     return Selection(jobs, begin, end if cooldown else max(end, int(result.end_time.max())))
 
 
-def evaluate(
+def measure(
     result: Result, *, warmup: float = 0, cooldown: float = 0, names: Iterable[str | Metric] | None = None
 ) -> dict[str, float]:
     """Compute metrics of a result.
@@ -158,7 +158,7 @@ def evaluate(
     >>> from hpcsimkit.jobs.workload import Workload
     >>> w = Workload({"submit_time": [0, 1], "run_time": [9, 4], "nodes": [3, 2]}, machine_size=4)
     >>> r = Result(w, "fcfs", 4, *map(np.array, ([0, 1], [0, 9], [9, 13], [1, 1], [False, False])))
-    >>> evaluate(r, names=["mean_wait_time", "makespan"])
+    >>> measure(r, names=["mean_wait_time", "makespan"])
     {'mean_wait_time': 4.0, 'makespan': 13.0}
     """
     chosen = dict(map(_named, METRICS if names is None else names))
