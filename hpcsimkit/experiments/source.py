@@ -21,6 +21,7 @@ from hpcsimkit.experiments.parts.named_parts import is_name, machines_named, rea
 from hpcsimkit.experiments.parts.on_machines import fitting, locality_of, place_of, placement_of, with_orders
 from hpcsimkit.experiments.parts.trust import Trust, code_in, importing, version_of
 from hpcsimkit.experiments.settings.checked_table import ALLOW_CODE, Problem, Table
+from hpcsimkit.experiments.settings.keywords import failures_of, restart_of
 from hpcsimkit.experiments.settings.run_table import RunTable
 from hpcsimkit.experiments.settings.toml_lines import Location
 from hpcsimkit.io.files import sha256_of_content
@@ -243,6 +244,9 @@ class Source(RunTable):
             yield ("placement",), partial(placement_of, self.placement, self.import_from, self.trust)
         if self.locality is not None and "locality" in self.constructed:
             yield ("locality",), partial(locality_of, self.locality, self.import_from, self.trust)
+        for name, read in (("failures", failures_of), ("restart", restart_of)):
+            if (text := getattr(self, name)) is not None:
+                yield (name,), partial(read, text)
 
     def saved_source(self) -> dict[str, Any]:
         """Return the keys that reproduce the jobs and machines, with absolute paths and hashes of files."""
@@ -343,7 +347,12 @@ class Source(RunTable):
         """Options of each run."""
         plain = {name: getattr(self, name) for name, option in OPTIONS.items() if option.kind is not None}
         rules = EVENT_ORDERS[self.semantics]()
-        return Setup(self.scheduled, event_order=rules, service_time=self.service_time, **plain)
+        given: dict[str, Any] = {}
+        if self.failures is not None:
+            given["outages"] = failures_of(self.failures)
+        if self.restart is not None:
+            given["restart"] = restart_of(self.restart)
+        return Setup(self.scheduled, event_order=rules, service_time=self.service_time, **given, **plain)
 
     @cached_property
     def _policies(self) -> dict[Any, Policy]:

@@ -219,7 +219,9 @@ class Setup:
     outages: OutageSource | None = field(
         default=None,
         metadata=_about(
-            meaning="Nodes and machines that fail without notice",
+            key="failures",
+            metavar="TEXT",
+            meaning="Random failures of nodes: mtbf=S, repair=S, law, shape, repair_law, repair_shape, rack",
             decides="schedule",
             unset="none",
             recorded=lambda outages: {"outages": outages.record},
@@ -228,7 +230,10 @@ class Setup:
     restart: Restart = field(
         default_factory=_as_stopped,
         metadata=_about(
-            meaning="Rules of stopped jobs: work that they keep, and time until they may start again",
+            key="restart",
+            metavar="TEXT",
+            meaning="Rules of stopped jobs: preempted=continue or anew, delay, limit, checkpoint, "
+            "checkpoint_cost, cost",
             decides="schedule",
             unset="preempted jobs continue, failed ones begin anew, all at once",
             recorded=lambda restart: {"restart": dict(vars(restart))},

@@ -59,6 +59,8 @@ if TYPE_CHECKING:
         seed: int = 0
         semantics: Literal["textbook", "dirlab"] = "textbook"
         locality: str | None = None
+        failures: str | None = None
+        restart: str | None = None
 
 else:
     fields = {option.key: _field_of(name, option) for name, option in OPTIONS.items() if option.key}

@@ -1,0 +1,79 @@
+"""Objects of a few plain values as text, such as ``"mtbf=86400, repair=3600"``."""
+
+from __future__ import annotations
+
+from dataclasses import MISSING, fields
+from typing import Any, TypeVar
+
+from hpcsimkit.cluster.outages import Failures
+from hpcsimkit.errors import UsageError, nearest
+from hpcsimkit.kernel.restart import Restart
+
+__all__ = ["failures_of", "restart_of"]
+
+Made = TypeVar("Made")
+
+
+def failures_of(text: str) -> Failures:
+    """Return the random failures that a text describes.
+
+    Raises
+    ------
+    UsageError
+        The text cannot be read, or a value is invalid.
+
+    Examples
+    --------
+    >>> failures_of("mtbf=864000, repair=3600, law=weibull, shape=0.7").shape
+    0.7
+    """
+    failures = _made(Failures, text)
+    failures.check()
+    return failures
+
+
+def restart_of(text: str) -> Restart:
+    """Return the rules of stopped jobs that a text describes.
+
+    Raises
+    ------
+    UsageError
+        The text cannot be read, or a value is invalid.
+
+    Examples
+    --------
+    >>> restart_of("checkpoint=3600, checkpoint_cost=60").checkpoint
+    3600
+    """
+    restart = _made(Restart, text)
+    restart.check()
+    return restart
+
+
+def _made(kind: type[Made], text: str) -> Made:
+    """Return a dataclass whose values a text gives by name."""
+    known = {each.name: each for each in fields(kind)}  # type: ignore[arg-type]
+    values: dict[str, Any] = {}
+    for part in filter(None, (part.strip() for part in text.split(","))):
+        name, equals, value = (word.strip() for word in part.partition("="))
+        if not equals or not value:
+            raise UsageError(f"name=value is needed, such as {next(iter(known))}=60, found {part!r}")
+        if name not in known:
+            raise UsageError(f"unknown value {name!r}{nearest(name, known)}")
+        if name in values:
+            raise UsageError(f"{name} is given twice")
+        values[name] = _plain(value)
+    missing = [name for name, each in known.items() if each.default is MISSING and name not in values]
+    if missing:
+        raise UsageError(f"{' and '.join(missing)} must be given, such as {missing[0]}=3600")
+    return kind(**values)
+
+
+def _plain(text: str) -> int | float | str:
+    """Return a number, or the text itself."""
+    for read in (int, float):
+        try:
+            return read(text)
+        except ValueError:
+            continue
+    return text
