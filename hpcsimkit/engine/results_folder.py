@@ -52,6 +52,7 @@ OURS = {
     "jobs",
     "schedules",
     "placements",
+    "attempts",
     "traces",
     "pictures",
     "machines.csv",

@@ -161,6 +161,14 @@ def _resources(result: Result) -> dict[str, str]:
     return {name: RESOURCE_NAMES.get(name, name) for name in there[:MOST_RESOURCES]}
 
 
+STOPS = " A red line is where a job was stopped; hatched parts are out of order."
+
+
+def _stops(result: Result) -> bool:
+    """Return whether jobs were stopped, or nodes were out of order."""
+    return result.attempts is not None or result.downtime is not None
+
+
 def _gantt(results: plots.Results) -> Picture:
     shown = dict(list(results.items())[:GANTT_POLICIES])
     columns = min(2, len(shown))
@@ -187,7 +195,7 @@ def _gantt(results: plots.Results) -> Picture:
         "A busy window",
         f"Each rectangle is a job: as wide as its time, {LANES if names else 'as high as its nodes'}; "
         "blank is idle. Ready jobs started when their turn came, reserved ones after having been the blocked "
-        "job, backfilled ones past it.",
+        f"job, backfilled ones past it.{STOPS if any(map(_stops, shown.values())) else ''}",
         f"{_period(first.workload, begin, end)}, in which {jobs:,} jobs are submitted: "
         f"{'the whole run' if end >= last else STRETCH}. "
         f"{COMPLEMENTS if names else COUNTED} Jobs shorter than a 400th of the window are drawn that long."

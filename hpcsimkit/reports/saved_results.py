@@ -99,6 +99,10 @@ class SavedResults:
             if cluster is not None:
                 placements = _placements(_file(place / "placements" / stem), cluster, len(result))
                 result = replace(result, placements=placements)
+            stopped = place / "attempts" / f"{stem}.npz"
+            if stopped.is_file():
+                saved = _saved(stopped, len(result))
+                result = replace(result, attempts=saved.attempts, downtime=saved.downtime)
             if not results:  # one table of jobs serves all policies: they have the same rows
                 column = _executables(place / "schedules" / f"{stem}.swf", len(result))
             if column is not None:
@@ -172,6 +176,17 @@ def _result(file: Path, policy: str, size: int, about: Mapping[str, Any]) -> Res
         killed,
         started_in=_started_in(table),
     )
+
+
+def _saved(file: Path, jobs: int) -> Result:
+    """Return the saved result of a run with outages or with jobs that were stopped."""
+    try:
+        saved = Result.load(file)
+    except WorkloadError as error:
+        raise UsageError(str(error)) from None
+    if len(saved) != jobs:
+        raise UsageError(f"{file}: {jobs} jobs are needed, found {len(saved)}")
+    return saved
 
 
 def _started_in(table: pyarrow.Table) -> NDArray[np.str_] | None:

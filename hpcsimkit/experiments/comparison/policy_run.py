@@ -43,6 +43,10 @@ ROWS = 16_384
 """Number of rows of a CSV file that are formatted together."""
 
 
+ATTEMPTS = "attempts"
+"""Folder of the attempts of jobs that were stopped, and of outages."""
+
+
 @dataclass(frozen=True)
 class Run:
     """Record of a finished run, besides its tables.
@@ -202,6 +206,12 @@ class PolicyRun(Task):
         if result.placements is not None:
             placements = _placements(result, result.placements)
             write_tables(arrow_table(placements), folder / "placements", self.name)
+        if result.attempts is not None or result.downtime is not None:
+            (folder / ATTEMPTS).mkdir(exist_ok=True)
+        if result.attempts is not None:
+            write_tables(arrow_table(result.attempts.to_frame(result.workload)), folder / ATTEMPTS, self.name)
+        if result.attempts is not None or result.downtime is not None:
+            result.save(folder / ATTEMPTS / f"{self.name}.npz")  # for pictures: with places and outages
 
 
 def inputs_of(policy: str, source: Source, *workload: Any) -> dict[str, Any]:
