@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -62,10 +62,17 @@ class Running:
     """Running jobs by expected end.
 
     The expected end is the start time plus the scheduler's run-time estimate. A job that exceeds its estimate
-    is always expected to end one second from now.
+    is always expected to end one second from now. Iteration visits a snapshot of the jobs, so that they may be
+    stopped meanwhile.
+
+    Parameters
+    ----------
+    jobs : sequence of Job
+        The jobs of the run by row.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, jobs: Sequence[Job] = ()) -> None:
+        self.jobs = jobs
         self.entries: list[tuple[int, int, Allocation]] = []
         self._entry_of: dict[int, tuple[int, int, Allocation]] = {}
 
@@ -74,6 +81,9 @@ class Running:
 
     def __contains__(self, job: Job) -> bool:
         return job.index in self._entry_of
+
+    def __iter__(self) -> Iterator[Job]:
+        return iter([self.jobs[row] for row in self.rows])
 
     @property
     def rows(self) -> list[int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from simpy.events import Event
@@ -207,7 +207,7 @@ class DirlabOrder(EventOrder):
 
     def reset(self, run: OrderedRun) -> None:
         """Replace the running jobs by a list that keeps the order of simultaneous job ends."""
-        run.system.running = self._running = RunningList()
+        run.system.running = self._running = RunningList(run.system.jobs)
         run.system.stands_still = True
 
     def begin(self, run: OrderedRun) -> None:
@@ -258,8 +258,8 @@ class DirlabOrder(EventOrder):
 class RunningList(Running):
     """Running jobs, including the order of simultaneous job ends."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, jobs: Sequence[Job]) -> None:
+        super().__init__(jobs)
         self._ending: dict[int, list[Job]] = {}
         self._shared: set[int] = set()
 

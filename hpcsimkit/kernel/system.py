@@ -16,7 +16,7 @@ from hpcsimkit.jobs.columns import TIME_LIMIT
 from hpcsimkit.jobs.job import Job
 from hpcsimkit.jobs.queue import QueueOrder, make_queue
 from hpcsimkit.jobs.workload import Workload
-from hpcsimkit.kernel.capacity import Capacity, Listener
+from hpcsimkit.kernel.capacity import Capacity, Listener, Running
 from hpcsimkit.kernel.ledger import Ledger, Mode, State
 from hpcsimkit.kernel.prediction import Prediction
 from hpcsimkit.kernel.restart import Restart
@@ -138,6 +138,7 @@ class System(Capacity):
         self.everywhere = self
         self.billing: Mapping[str, Mapping[str, float]] = {}
         self.jobs: list[Job] = self.ledger.jobs
+        self.running = Running(self.jobs)
         self.newcomers: list[Job] = []
         self.arrivals_left = len(workload)
         self.passes = 0
