@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hpcsimkit.cluster.files import machines_text
 from hpcsimkit.cluster.partitions import Partitions
@@ -84,6 +84,21 @@ class Run:
     waits: Mapping[str, float] = field(default_factory=dict)
 
 
+class Chosen(NamedTuple):
+    """Metrics chosen in place of those of an experiment, and the permission to import them.
+
+    Parameters
+    ----------
+    metrics : sequence of str or Metric
+        Metrics, by name or as objects.
+    trust : Trust
+        Permission to import those that are named.
+    """
+
+    metrics: Sequence[str | Metric]
+    trust: Trust
+
+
 class PolicyRun(Task):
     """Simulation of a case; its outcome is the record of a :class:`Run`.
 
@@ -93,12 +108,10 @@ class PolicyRun(Task):
         Jobs, policy and options, with the settings of an experiment.
     results : Path, optional
         Path of the folder to which its tables are written; by default there are none.
-    metrics : sequence of str or Metric, optional
+    chosen : Chosen, optional
         Metrics to compute; by default those of the experiment.
     name : str, optional
         Name of the task; by default that of the policy's files.
-    trust : Trust, optional
-        Permission to import metrics; by default that of the experiment.
     saved : bool
         Whether the result is in the folder of the task. Default: False.
     """
@@ -109,10 +122,9 @@ class PolicyRun(Task):
         self,
         case: Case,
         results: Path | None = None,
-        metrics: Sequence[str | Metric] | None = None,
+        chosen: Chosen | None = None,
         name: str | None = None,
         *,
-        trust: Trust | None = None,
         saved: bool = False,
     ) -> None:
         assert isinstance(case.source, Experiment)
@@ -120,8 +132,7 @@ class PolicyRun(Task):
         self.experiment = case.source
         self.policy = case.name
         self.results = results
-        self.metrics = metrics
-        self.trust = trust or case.source.trust
+        self.chosen = chosen
         self.saved = saved
         self._name = name
 
@@ -191,13 +202,13 @@ class PolicyRun(Task):
         }
 
     def _metrics_of(self, result: Result) -> dict[str, float | None]:
-        if self.metrics is None:
+        if self.chosen is None:
             return metrics_of(result, self.experiment)
-        for metric in self.metrics:
+        for metric in self.chosen.metrics:
             if isinstance(metric, str):
-                metric_named(metric, None, self.trust)  # a worker imports it, too
+                metric_named(metric, None, self.chosen.trust)  # a worker imports it, too
         selected = {"warmup": self.experiment.warmup, "cooldown": self.experiment.cooldown}
-        return _plain(measure(result, **selected, names=self.metrics))
+        return _plain(measure(result, **selected, names=self.chosen.metrics))
 
     def _write_files(self, result: Result, folder: Path) -> None:
         """Write the tables and the schedule of a run."""

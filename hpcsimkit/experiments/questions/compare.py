@@ -17,7 +17,7 @@ from hpcsimkit.engine.task import Task
 from hpcsimkit.errors import UsageError
 from hpcsimkit.experiments.comparison.case import Asked, Case, settings_of, setup_of
 from hpcsimkit.experiments.comparison.experiment import MACHINE_POLICIES, Experiment
-from hpcsimkit.experiments.comparison.policy_run import RESULT, PolicyRun, Run
+from hpcsimkit.experiments.comparison.policy_run import RESULT, Chosen, PolicyRun, Run
 from hpcsimkit.experiments.console import comparison_lines
 from hpcsimkit.experiments.parts.named_parts import metric_named
 from hpcsimkit.experiments.parts.trust import CALLER
@@ -141,8 +141,8 @@ class ComparisonQuestion(Question):
         results = {
             task.policy: Result.load(store.folder(task) / RESULT) for task in self._tasks if task.saved
         }
-        shown = self._tasks[0].metrics
-        names = self._tasks[0].experiment.metrics if shown is None else [*map(_name_of, shown)]
+        chosen = self._tasks[0].chosen
+        names = self._tasks[0].experiment.metrics if chosen is None else [*map(_name_of, chosen.metrics)]
         return Compared(keys, runs, names, results)
 
 
@@ -214,12 +214,13 @@ def compare(
     named = _distinct("policies", _policies(policies, experiment))
     workloads = _distinct("workloads", ((each.name, each) for each in jobs)).values()
     computed = None if metrics is None else [*_distinct("metrics", map(_metric, metrics)).values()]
+    chosen = None if computed is None else Chosen(computed, CALLER)
     runs = product(workloads, named.items(), [setup.seed] if seeds is None else seeds)
     tasks: list[PolicyRun] = []
     for number, (workload, (name, policy), seed) in enumerate(runs):
         case = Case(workload, name, experiment, policy, replace(setup, seed=seed))
         drawn = not tasks or (workload, seed) == (tasks[0].case.jobs, tasks[0].case.setup.seed)
-        tasks.append(PolicyRun(case, metrics=computed, name=f"run-{number}", trust=CALLER, saved=drawn))
+        tasks.append(PolicyRun(case, chosen=chosen, name=f"run-{number}", saved=drawn))
     found: Compared = ask(ComparisonQuestion(tasks), engine)
     return found
 
