@@ -3,7 +3,8 @@
 The output of Slurm's ``scontrol show node`` is read, too; see :mod:`~hpcsimkit.cluster.scontrol`.
 
 The columns of the CSV table are ``MachineName`` and, for each resource, ``Total`` followed by its name:
-``TotalCPUs``, ``TotalGPUs``, ``TotalMemory``, or any other. An optional column ``Features`` lists words
+``TotalCPUs``, ``TotalGPUs``, ``TotalMemory``, or any other, also of a model, ``TotalGPUs:a100``, beside the
+total of all models. An optional column ``Features`` lists words
 separated by ``;``. Memory is in the unit of the logs, kB of 1000 bytes, or has an explicit unit (``128 GB``),
 in either all rows or none.
 
@@ -42,7 +43,7 @@ from hpcsimkit.io.budget import refuse_beyond
 from hpcsimkit.io.documents import csv_text, toml_values
 from hpcsimkit.io.files import read_bytes, write_bytes
 from hpcsimkit.io.formats import Format
-from hpcsimkit.io.units import MEMORY_UNITS, RESOURCES, memory_bytes
+from hpcsimkit.io.units import MEMORY_UNITS, RESOURCES, memory_bytes, ranked_resources, total_of
 
 __all__ = [
     "MachineTable",
@@ -68,6 +69,8 @@ class MachineTable(Protocol):
         resources: Sequence[str],
         amounts: ArrayLike,
         features: Sequence[Collection[str]] = (),
+        *,
+        notes: Mapping[str, int] = ...,
     ) -> None: ...
 
     @property
@@ -136,10 +139,14 @@ def _text(path: str | os.PathLike[str]) -> str:
 
 def _from_scontrol(path: str | os.PathLike[str], text: str, kind: type[MachinesT]) -> MachinesT:
     refuse_beyond("machines", text.count(f"{NODE}="), path)
-    nodes = nodes_of_scontrol(text, path)
-    amounts = [[node.cpus, node.gpus, node.memory] for node in nodes]
+    nodes, notes = nodes_of_scontrol(text, path)
+    devices = sorted({name for node in nodes for name in node.devices})
+    resources = ranked_resources([*RESOURCES, *devices])
+    amounts = [[node.amount(name) for name in resources] for node in nodes]
     try:
-        return kind([node.name for node in nodes], RESOURCES, amounts, [node.features for node in nodes])
+        return kind(
+            [node.name for node in nodes], resources, amounts, [node.features for node in nodes], notes=notes
+        )
     except UsageError as error:
         raise UsageError(f"{path}: {error}") from None
 
@@ -194,8 +201,7 @@ def _resources(path: str | os.PathLike[str], header: Sequence[str]) -> dict[str,
         )
     _check_spelling(f"{path}:1", found.values())
     column_of = {resource: column for column, resource in found.items()}
-    ranked = [resource for resource in dict.fromkeys((*RESOURCES, *column_of)) if resource in column_of]
-    return {column_of[resource]: resource for resource in ranked}
+    return {column_of[resource]: resource for resource in ranked_resources(column_of)}
 
 
 def _cell(text: str, resource: str, where: str, units: dict[bool, int]) -> int:
@@ -222,7 +228,7 @@ def _check_spelling(where: str, names: Iterable[str]) -> None:
     usual = (*RESOURCES, "count", "name", "features")
     for name in names:
         close = close_words(name.lower(), usual, cutoff=0.8)
-        if close and name not in usual:
+        if close and name not in usual and not total_of(name):
             raise UsageError(f"{where}: unknown name {name!r}; did you mean {close[0]!r}?")
 
 
@@ -323,7 +329,7 @@ def machines_text(machines: MachineTable) -> str:
     node2,32,1500 GB,a100;big
     """
     features = any(machines.features)
-    columns = [f"{TOTAL}{SPELLED.get(name, name)}" for name in machines.resources]
+    columns = [f"{TOTAL}{_spelled(name)}" for name in machines.resources]
     rows = []
     for name, amounts, words in zip(
         machines.names, machines.capacity.tolist(), machines.features, strict=True
@@ -334,6 +340,11 @@ def machines_text(machines: MachineTable) -> str:
         ]
         rows.append([name, *cells, *[";".join(sorted(words))] * features])
     return csv_text([NAME, *columns, *[FEATURES] * features], rows)
+
+
+def _spelled(resource: str) -> str:
+    total, colon, model = resource.partition(":")
+    return f"{SPELLED.get(total, total)}{colon}{model}"
 
 
 def _exact_memory(amount: int) -> str:

@@ -18,7 +18,14 @@ from hpcsimkit.errors import HpcsimkitError, WorkloadError
 from hpcsimkit.experiments.generate import Generate
 from hpcsimkit.experiments.parts import registry
 from hpcsimkit.experiments.parts.named_parts import is_name, machines_named, reader_named
-from hpcsimkit.experiments.parts.on_machines import fitting, locality_of, place_of, placement_of, with_orders
+from hpcsimkit.experiments.parts.on_machines import (
+    fitting,
+    locality_of,
+    place_of,
+    placement_of,
+    with_orders,
+    without,
+)
 from hpcsimkit.experiments.parts.trust import Trust, code_in, importing, version_of
 from hpcsimkit.experiments.settings.checked_table import ALLOW_CODE, Problem, Table
 from hpcsimkit.experiments.settings.run_table import RunTable
@@ -433,12 +440,31 @@ class Source(RunTable):
         )
 
     def _in_partitions(self, workload: Workload) -> Workload:
-        """Return a workload of which all jobs name partitions that exist; else raise an error."""
+        """Return the jobs that name partitions that exist, under the rules of these; the others are skipped.
+
+        What the files of machines and partitions had that could not be used is added to the notes.
+        """
         partitions = self.scheduled
-        if isinstance(partitions, Partitions) and (unknown := partitions.unknown(workload)):
+        notes = dict(getattr(self.cluster, "notes", {}))
+        if isinstance(partitions, Partitions):
+            notes |= partitions.notes
+        if notes and self.strict:
+            raise WorkloadError(next(iter(notes)))
+        if not isinstance(partitions, Partitions):
+            return replace(workload, notes={**workload.notes, **notes}) if notes else workload
+        missing, partly = partitions.missing(workload), partitions.partly_unknown(workload)
+        unknown = partitions.unknown(workload)
+        if unknown and (self.strict or (missing != "").all()):
             row, text = unknown
             raise WorkloadError(f"{place_of(workload, row, self.log)}: {text}")
-        return workload
+        if partly.any():
+            if self.strict:
+                row = int(np.argmax(partly))
+                raise WorkloadError(f"{place_of(workload, row, self.log)}: an unknown partition in a list")
+            notes["unknown partition in a list: the others taken"] = int(np.count_nonzero(partly))
+        if notes:
+            workload = replace(workload, notes={**workload.notes, **notes})
+        return partitions.with_rules(without(workload, missing))
 
     def _default_times(self, log: str, form: LogFormat | None) -> dict[str, Any]:
         """Return the option of a reader for jobs without an estimate, if it has one."""

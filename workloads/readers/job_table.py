@@ -23,9 +23,10 @@ from hpcsimkit.jobs.columns import AMOUNT_LIMIT, LOG_COLUMNS, Column
 from hpcsimkit.jobs.job import UNKNOWN
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.workloads.readers.cells import duration, whole
+from hpcsimkit.workloads.readers.records import read_records
 from hpcsimkit.workloads.readers.sacct_cells import condition
 from hpcsimkit.workloads.readers.sieve import Sieve
-from hpcsimkit.workloads.readers.tables import Table, labelled, read_csv, shown
+from hpcsimkit.workloads.readers.tables import Table, labelled, shown
 
 __all__ = ["JOB_TABLE_COLUMNS", "read_job_table", "write_job_table"]
 
@@ -118,7 +119,7 @@ def read_job_table(
     """
     if memory_unit not in MEMORY_UNITS:
         raise UsageError(f"memory_unit must be one of {', '.join(MEMORY_UNITS)}, found {memory_unit!r}")
-    table = read_csv(path, Format.JOB_TABLE)
+    table = read_records(path, Format.JOB_TABLE)
     _check_form(table)
     sieve = Sieve(table, strict)
     rows = len(table)

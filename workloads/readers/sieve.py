@@ -13,8 +13,19 @@ from hpcsimkit.jobs.columns import AMOUNT_LIMIT, TIME_LIMIT, Column
 from hpcsimkit.jobs.job import UNKNOWN
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.workloads.readers.cells import has_fraction
+from hpcsimkit.workloads.readers.records import MENDED
 from hpcsimkit.workloads.readers.swf import NO_ESTIMATE
-from hpcsimkit.workloads.readers.tables import Cells, Parser, Table, labelled, numbered, parse, shown
+from hpcsimkit.workloads.readers.tables import (
+    Cells,
+    EncodedCells,
+    Parser,
+    Table,
+    labelled,
+    numbered,
+    parse,
+    shown,
+    some,
+)
 
 __all__ = ["Mask", "Sieve", "per_node"]
 
@@ -49,6 +60,8 @@ class Sieve:
             line, found = table.malformed[0]
             self.skipped[f"malformed line (first: line {line}: {found})"] = len(table.malformed)
             self._problems.append((line, f"{table.width} cells needed, found {found}"))
+        if len(table.mended):
+            self.note(MENDED, np.isin(table.line, table.mended))
         if not len(table):
             self._check()
 
@@ -71,7 +84,7 @@ class Sieve:
         """
         cells = self.table.columns[name] if cells is None else cells
         left = np.flatnonzero(self.kept)
-        here = cells if len(left) == len(cells) else [cells[row] for row in left.tolist()]
+        here = cells if len(left) == len(cells) else some(cells, left)
         values = np.full(len(cells), UNKNOWN)
         values[left], wrong = parse(here, parser)
         if wrong:
@@ -125,7 +138,7 @@ class Sieve:
         """Return the result of :func:`numbered` for the cells of a column in the remaining rows."""
         cells = self.table.columns[name]
         ids = np.full(len(cells), UNKNOWN)
-        ids[self.kept], word, names = numbered([cells[row] for row in np.flatnonzero(self.kept).tolist()])
+        ids[self.kept], word, names = numbered(list(some(cells, np.flatnonzero(self.kept))))
         return ids, word, names
 
     def note_rounding(self, names: Iterable[str]) -> None:
@@ -168,6 +181,10 @@ class Sieve:
 
     def labelled(self, cells: Cells, *, numbers: bool = True) -> tuple[Column, tuple[str, ...]]:
         """Return numbers for the names in a column, and the names, from the remaining rows only."""
+        if isinstance(cells, EncodedCells):
+            nothing = len(cells.distinct)
+            codes = np.where(self.kept, cells.codes, nothing)
+            return labelled(EncodedCells([*cells.distinct, ""], codes), numbers=numbers)
         here = [cell if kept else "" for cell, kept in zip(cells, self.kept.tolist(), strict=True)]
         return labelled(here, numbers=numbers)
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import inspect
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hpcsimkit.cluster.machines import Machines
 from hpcsimkit.cluster.partitions import Partition, Partitions
@@ -28,6 +30,7 @@ __all__ = [
     "place_of",
     "placement_of",
     "with_orders",
+    "without",
 ]
 
 FITS_NOWHERE = "fits no machine"
@@ -128,10 +131,16 @@ def fitting(
         name, place = workload.label("id", job.id), place_of(workload, row, source)
         said = cluster.shortage(job, cluster.capacity) if reasons[row] == FITS_NOWHERE else reasons[row]
         raise WorkloadError(f"{place}: job {name} {said}{none}")
-    for reason in sorted({*reasons[skipped]}):
+    workload = without(workload, reasons)
+    return replace(workload, machine_size=None if workload.resources else cluster.size)
+
+
+def without(workload: Workload, reasons: NDArray[Any]) -> Workload:
+    """Return the jobs without a reason, text, shape (jobs,); the others are counted as skipped for it."""
+    for reason in sorted({*reasons[reasons != ""]}):
         rows = reasons == reason
         workload, reasons = workload.without(rows, reason), reasons[~rows]
-    return replace(workload, machine_size=None if workload.resources else cluster.size)
+    return workload
 
 
 def place_of(workload: Workload, row: int, source: str | None) -> str:
