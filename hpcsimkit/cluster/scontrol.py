@@ -6,17 +6,18 @@ with ``PartitionName`` or ``NodeName``. See https://slurm.schedmd.com/scontrol.h
 Of partitions, ``Nodes`` (without machines: ``TotalNodes``), ``MaxTime, DefaultTime, MaxNodes, MaxCPUsPerNode,
 MaxMemPerNode, PriorityTier, Default, State, AllowAccounts, DenyAccounts, AllowQos, DenyQos`` are read, of
 ``TRESBillingWeights`` the weights of CPUs, memory and GPUs, and ``OverSubscribe=EXCLUSIVE``. Other rules of
-sharing nodes (``OverSubscribe=FORCE:4``, ``ExclusiveUser``) are noted, but not simulated. All other keys are
-ignored, among them ``AllowGroups``: Unix groups are not in the accounting. A value that cannot be used is left
-out and noted. Partitions with the state ``DOWN`` or ``INACTIVE``
+sharing nodes (``OverSubscribe=FORCE:4``, ``ExclusiveUser``) are noted, but not simulated. All other keys
+are ignored, among them ``AllowGroups``: Unix groups are not in the accounting. A value that cannot be used is
+left out and noted. Partitions with the state ``DOWN`` or ``INACTIVE``
 are left out, since no job starts in them. ``MaxCPUsPerNode``, which in Slurm limits all jobs of the partition
 on a node together, limits each job here. Limits of a partition's ``QoS`` are not in this output: add a line
 ``GrpTRES=cpu=100,gres/gpu=8``, as ``sacctmgr show qos format=GrpTRES`` prints it, to the partition, whose
 ``in_use`` it is.
 
-Of nodes, ``CPUEfctv`` (else ``CPUTot``), ``RealMemory`` without ``MemSpecLimit``, the GPUs in ``Gres`` (else in
-``CfgTRES``), and ``AvailableFeatures`` are read. GPUs of a model are a resource such as ``gpus:a100`` beside
-``gpus``; MIG slices, shards and shares (``mps``) are resources of their own. Nodes in all states are kept.
+Of nodes, ``CPUEfctv`` (else ``CPUTot``), ``RealMemory`` without ``MemSpecLimit``, the GPUs in ``Gres`` (else
+in ``CfgTRES``), and ``AvailableFeatures`` are read. GPUs of a model are a resource such as ``gpus:a100``
+beside ``gpus``; MIG slices, shards and shares (``mps``) are resources of their own. Nodes in all states are
+kept.
 """
 
 from __future__ import annotations
@@ -117,7 +118,7 @@ def tables_of_scontrol(text: str, path: str | os.PathLike[str], *, machines: Col
     path : path
         Path of the file, for messages.
     machines : collection of str or None
-        Names of the machines of which partitions consist (``Nodes``); None for counted nodes (``TotalNodes``).
+        Names of the machines of partitions (``Nodes``); None for counted nodes (``TotalNodes``).
 
     Raises
     ------
@@ -302,7 +303,7 @@ def _table(values: dict[str, str], machines: Collection[str] | None, notes: _Not
 
 
 def _sharing(values: dict[str, str]) -> str | None:
-    """Return the rule of sharing nodes that cannot be simulated, as Slurm prints it; None for no such rule."""
+    """Return the rule of sharing nodes that cannot be simulated, as Slurm prints it; None for none."""
     rule = values.get("OverSubscribe", "NO").upper()
     kind, _, number = rule.partition(":")
     if kind in ("FORCE", "YES") and number != "1":

@@ -95,6 +95,17 @@ class Sieve:
             self.kept[broken] = False
         return values
 
+    def refuse(self, row: int, name: str, cell: str, text: str) -> None:
+        """Exclude a row whose cell of a column cannot be used; `text` says what is needed and found."""
+        if not self.kept[row]:
+            return
+        line, begin = int(self.table.line[row]), f"{name} not understood"
+        self._problems.append((line, f"{name}: {text}"))
+        known = next((reason for reason in self.skipped if reason.startswith(begin)), None)
+        reason = known or f"{begin} (first: line {line}: {shown(cell)})"
+        self.skipped[reason] = self.skipped.get(reason, 0) + 1
+        self.kept[row] = False
+
     def leave_out(self, broken: Mask, reason: str, needed: str = "", found: Any = None) -> None:
         """Exclude rows; with a `needed` text, strict readers report the first of them as an error.
 
