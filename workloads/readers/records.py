@@ -231,51 +231,53 @@ class _Splitter:
         """Split a text from a position on, which is the beginning of a line of a number."""
         while begin < len(text):
             end = text.rfind("\n", begin, begin + BLOCK) + 1 or _end_of_line(text, begin) + 1
-            lines = text[begin:end].removesuffix("\n").split("\n")
-            used = self._block(lines, number, last=end >= len(text))
-            if used < len(lines):  # a record that goes on in the next block
-                end = begin + sum(len(line) + 1 for line in lines[:used])
+            block = text[begin:end].removesuffix("\n")
+            if self._at_once(block, number):
+                number += block.count("\n") + 1
+                begin = end
+                continue
+            lines = block.split("\n")
+            done, numbers, used = self._one_by_one(lines, number, last=end >= len(text))
+            if done:
+                self._add([[row[place] for row in done] for place in self.kept], numbers)
+            begin += sum(len(line) + 1 for line in lines[:used])  # a record may go on in the next block
             number += used
-            begin = end
 
-    def _block(self, lines: list[str], number: int, *, last: bool) -> int:
-        """Split the lines of a block; return the number of those that are done."""
-        width, separator = self.width, self.separator
-        rows = [line.split(separator) for line in lines]
-        quoted = any('"' in line for line in lines)
-        plain = not quoted and all(len(row) == width for row in rows)
-        if plain and width > 1:
-            done, numbers = rows, range(number, number + len(rows))
-            used = len(lines)
-            if lines[0].endswith("\r"):
-                done = [[*row[:-1], row[-1].rstrip("\r")] for row in rows]
-        else:
-            done, numbers, used = self._one_by_one(lines, rows, number, last)
-        if done:
-            self._add(done, numbers)
-        return used
+    def _at_once(self, block: str, number: int) -> bool:
+        """Split the lines of a block if all have the right number of cells and no quotes; return whether."""
+        separator, width = self.separator, self.width
+        if width == 1 or len(separator) > 1 or not separator.isascii() or '"' in block:
+            return False
+        if "\r" in block:
+            block = block.replace("\r\n", "\n").removesuffix("\r")
+        letters = np.frombuffer(block.encode() + b"\n", dtype=np.uint8)
+        ends = np.searchsorted(np.flatnonzero(letters == ord(separator)), np.flatnonzero(letters == ord("\n")))
+        if (np.diff(ends, prepend=0) != width - 1).any():
+            return False
+        cells = block.replace("\n", separator).split(separator)
+        self._add([cells[place::width] for place in self.kept], range(number, number + len(ends)))
+        return True
 
-    def _add(self, rows: list[list[str]], numbers: Sequence[int]) -> None:
-        by_column = list(zip(*rows, strict=True))
-        for column, place in zip(self.columns, self.kept, strict=True):
-            column.extend(by_column[place])
+    def _add(self, columns: list[list[str]], numbers: Sequence[int]) -> None:
+        for column, cells in zip(self.columns, columns, strict=True):
+            column.extend(cells)
         self.lines.extend(numbers)
 
     def _one_by_one(
-        self, lines: list[str], rows: list[list[str]], number: int, last: bool
+        self, lines: list[str], number: int, last: bool
     ) -> tuple[list[list[str]], list[int], int]:
         """Return the records of lines, the numbers of their first lines, and how many lines are done."""
         done: list[list[str]] = []
         numbers: list[int] = []
         place = 0
         while place < len(lines):
-            line, row, taken = lines[place].rstrip("\r"), rows[place], 1
+            line, taken = lines[place].rstrip("\r"), 1
+            row = line.split(self.separator)
             found: list[str] | None = None
             if not line.strip() or (self.width > 1 and not line.strip(f" \t{self.separator}")):
                 place += 1
                 continue
             if '"' not in line and len(row) == self.width:
-                row[-1] = row[-1].rstrip("\r")
                 found = row
             else:
                 if not last and place and len(lines) - place < MOST_LINES:

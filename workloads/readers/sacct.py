@@ -47,6 +47,7 @@ from hpcsimkit.workloads.readers.tables import (
     MISSING,
     Cells,
     EncodedCells,
+    InBulk,
     Parser,
     Table,
     changed,
@@ -387,8 +388,8 @@ def _whole_ids(table: Table) -> Table:
     columns = dict(table.columns)
     for name in ("JobID", "JobIDRaw"):
         cells = columns.get(name, ())
-        there = {cell.strip() for cell in cells} - {""}
-        if there and all(map(FLOAT_ID.fullmatch, there)) and "Submit" in columns:
+        there = (cell.strip() for cell in cells if cell.strip())
+        if len(cells) and all(map(FLOAT_ID.fullmatch, there)):
             columns[name] = changed(cells, lambda cell: cell.strip().removesuffix(".0"))
     return replace(table, columns=columns)
 
@@ -471,7 +472,7 @@ def _times(sieve: Sieve, moment: Parser, default_times: Mapping[str, int]) -> di
     start = sieve.parse("Start", moment) if "Start" in columns else None
     end = sieve.parse("End", moment) if "End" in columns else None
     submit = _eligible(sieve, submit, start, moment)
-    run = first_known(sieve, (("ElapsedRaw", elapsed), ("Elapsed", elapsed)))
+    run = first_known(sieve, (("ElapsedRaw", InBulk(elapsed)), ("Elapsed", elapsed)))
     if start is not None and end is not None:
         run = np.where((run < 0) & (start >= 0) & (end >= 0), end - start, run)
     states = columns.get("State") or EncodedCells([""], np.zeros(rows, dtype=np.int64))

@@ -154,7 +154,8 @@ class Sieve:
 
     def note_rounding(self, names: Iterable[str]) -> None:
         """Count the rows with times that are rounded to whole seconds."""
-        parts = [parse(self.table.columns[name], has_fraction)[0] > 0 for name in names]
+        columns = [self.table.columns[name] for name in names]
+        parts = [parse(cells, has_fraction)[0] > 0 for cells in columns if _has_points(cells)]
         if parts:
             self.note("times rounded to whole seconds", np.logical_or.reduce(parts))
 
@@ -254,6 +255,10 @@ class Sieve:
         if not self.kept.any():
             counts = ", ".join(f"{count} {reason}" for reason, count in self.skipped.items())
             raise WorkloadError(f"{self.table.path}: no usable job; skipped: {counts}")
+
+
+def _has_points(cells: Cells) -> bool:
+    return "." in "".join(cells.distinct if isinstance(cells, EncodedCells) else cells)
 
 
 def per_node(total: Column, nodes: Column) -> Column:

@@ -22,6 +22,7 @@ __all__ = [
     "MISSING",
     "Cells",
     "EncodedCells",
+    "InBulk",
     "Parser",
     "Table",
     "changed",
@@ -190,9 +191,10 @@ def parse(cells: Cells, parser: Parser) -> tuple[Column, dict[str, str]]:
     Each distinct text is parsed only once, since logs contain many equal cells.
     """
     if isinstance(cells, EncodedCells):
-        used, rows = np.unique(cells.codes, return_inverse=True)
-        values, wrong = parse([cells.distinct[code] for code in used.tolist()], parser)
-        return values[rows], wrong
+        used = np.flatnonzero(np.bincount(cells.codes, minlength=len(cells.distinct)))
+        values = np.full(len(cells.distinct), UNKNOWN)
+        values[used], wrong = parse([cells.distinct[code] for code in used.tolist()], parser)
+        return values[cells.codes], wrong
     bulk = getattr(parser, "bulk", None)
     values, left = (
         bulk(cells) if bulk and len(cells) else (np.full(len(cells), UNKNOWN), np.arange(len(cells)))
@@ -208,6 +210,29 @@ def parse(cells: Cells, parser: Parser) -> tuple[Column, dict[str, str]]:
             wrong[cell] = str(error)
     values[left] = np.fromiter(map(known.__getitem__, rest), dtype=np.int64, count=len(rest))
     return values, wrong
+
+
+class InBulk:
+    """Parser that reads cells of digits only, as whole numbers, at once, and all others by another parser.
+
+    Parameters
+    ----------
+    parser : callable
+        Parser that reads digits as whole numbers.
+    """
+
+    def __init__(self, parser: Parser) -> None:
+        self.parser = parser
+
+    def __call__(self, text: str) -> int:
+        return self.parser(text)
+
+    def bulk(self, cells: Cells) -> tuple[Column, NDArray[np.intp]]:
+        """Return the numbers of cells of digits, and the rows of all others."""
+        texts, plain = digits(cells, 15)
+        values = np.full(len(texts), UNKNOWN)
+        values[plain] = texts[plain].astype(np.int64)
+        return values, np.flatnonzero(~plain)
 
 
 def digits(cells: Cells, length: int) -> tuple[NDArray[Any], NDArray[np.bool_]]:
@@ -260,12 +285,13 @@ def labelled(cells: Cells, *, numbers: bool = True) -> tuple[Column, tuple[str, 
     ([array([ 0,  1, -1,  0]), ('b', 'a')], [7, -1, 8])
     """
     if isinstance(cells, EncodedCells):
-        used, first, rows = np.unique(cells.codes, return_index=True, return_inverse=True)
-        order = np.argsort(first)  # of the first appearance
-        place = np.empty_like(order)
-        place[order] = np.arange(len(order))
-        values, names = labelled([cells.distinct[code] for code in used[order].tolist()], numbers=numbers)
-        return values[place][rows], names
+        rows = len(cells)
+        first = np.full(len(cells.distinct), rows)
+        first[cells.codes[::-1]] = np.arange(rows)[::-1]  # of several values, the last one remains
+        order = np.argsort(first, kind="stable")[: np.count_nonzero(first < rows)]
+        values = np.full(len(cells.distinct), UNKNOWN)
+        values[order], names = labelled([cells.distinct[code] for code in order.tolist()], numbers=numbers)
+        return values[cells.codes], names
     names = tuple(name for name in dict.fromkeys(cell.strip() for cell in cells) if name)
     if numbers and all(map(PLAIN_NUMBER.fullmatch, names)):
         return parse(cells, lambda cell: int(cell or UNKNOWN))[0], ()
