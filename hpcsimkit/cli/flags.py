@@ -88,7 +88,7 @@ Source = Annotated[
     Path | None,
     typer.Argument(
         metavar="LOG",
-        help="Path of a log (SWF, job table in CSV, output of sacct --parsable2 and others; plain or .gz), "
+        help="Path of a log (SWF, job table in CSV, output of sacct and others; plain or compressed), "
         "or of an experiment file (.toml).  [the built-in workload]",
     ),
 ]
@@ -121,6 +121,21 @@ Features = Annotated[
         metavar="FIELD",
         help="Field of a Slurm log that becomes a required feature of the machines of a job: constraints, "
         "partition or gpu_type; repeat the option for several.  [constraints]",
+    ),
+]
+FieldNames = Annotated[
+    str | None,
+    typer.Option(
+        "--fields",
+        metavar="NAMES",
+        help="Fields of an export of sacct without a header, separated by commas: the --format of sacct.  "
+        "[the first line]",
+    ),
+]
+ClusterName = Annotated[
+    str | None,
+    typer.Option(
+        "--cluster", metavar="NAME", help="Cluster whose jobs are simulated, in a log of several.  [all]"
     ),
 ]
 FromDate = Annotated[
@@ -313,6 +328,8 @@ OF_EXPERIMENT: Mapping[str, Any] = {
     "reader": Reader,
     "timezone": TimeZone,
     "features": Features,
+    "fields": FieldNames,
+    "cluster_name": ClusterName,
     "from_date": FromDate,
     "to_date": ToDate,
     "jobs": Jobs,
@@ -337,7 +354,7 @@ OF_EXPERIMENT: Mapping[str, Any] = {
 """Options by key of :class:`~hpcsimkit.experiments.comparison.experiment.Experiment`; a test checks them."""
 
 OF_JOBS = (
-    *("reader", "timezone", "features", "from_date", "to_date"),
+    *("reader", "timezone", "features", "fields", "cluster_name", "from_date", "to_date"),
     *("jobs", "skip", "nodes", "load_factor", "size", "strict"),
 )
 """Names of the options that determine the jobs of an experiment."""

@@ -43,6 +43,7 @@ from hpcsimkit.io.budget import refuse_beyond
 from hpcsimkit.io.documents import csv_text, toml_values
 from hpcsimkit.io.files import read_bytes, write_bytes
 from hpcsimkit.io.formats import Format
+from hpcsimkit.io.known_formats import named_format
 from hpcsimkit.io.units import MEMORY_UNITS, RESOURCES, memory_bytes, ranked_resources, total_of
 
 __all__ = [
@@ -53,6 +54,9 @@ __all__ = [
     "read_machines",
     "write_machines",
 ]
+
+START = 1 << 16
+"""Number of characters from which a foreign format is recognised."""
 
 NAME, TOTAL, FEATURES = "MachineName", "Total", "Features"
 
@@ -162,7 +166,7 @@ def _from_csv(path: str | os.PathLike[str], text: str, kind: type[MachinesT]) ->
     except csv.Error as error:
         raise UsageError(f"{path}: a table of machines is needed, found no CSV: {error}") from None
     header = [cell.strip() for cell in lines[0]] if lines else []
-    resources = _resources(path, header)
+    resources = _resources(path, header, text)
     names, amounts, features = [], [], []
     seen: dict[str, int] = {}
     units: dict[bool, int] = {}
@@ -189,11 +193,13 @@ def _from_csv(path: str | os.PathLike[str], text: str, kind: type[MachinesT]) ->
         raise UsageError(f"{path}: {error}") from None
 
 
-def _resources(path: str | os.PathLike[str], header: Sequence[str]) -> dict[str, str]:
+def _resources(path: str | os.PathLike[str], header: Sequence[str], text: str) -> dict[str, str]:
     """Return the resource of each column, in the usual order of resources."""
     found = {column: column.removeprefix(TOTAL).lower() for column in header if column.startswith(TOTAL)}
     unknown = [column for column in header if column not in (NAME, FEATURES) and not found.get(column)]
     once = len(set(header)) == len(header) and len(set(found.values())) == len(found)
+    if NAME not in header and (named := named_format(str(path), text[:START].encode())):
+        raise UsageError(f"{path}: {named.refusal}")
     if NAME not in header or not found or unknown or not once:
         raise UsageError(
             f"{path}:1: a header of {NAME}, TotalMemory, TotalCPUs, TotalGPUs (and {FEATURES}), each once, "

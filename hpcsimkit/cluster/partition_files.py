@@ -33,6 +33,7 @@ from hpcsimkit.errors import UsageError
 from hpcsimkit.io.documents import toml_values
 from hpcsimkit.io.files import read_bytes
 from hpcsimkit.io.formats import Format
+from hpcsimkit.io.known_formats import named_format
 
 __all__ = ["partitions_of_tables", "read_partitions"]
 
@@ -70,6 +71,8 @@ def read_partitions(
     except UnicodeDecodeError:
         raise UsageError(f"{path}: tables of partitions are needed, found no UTF-8 text") from None
     except TOMLDecodeError as error:
+        if named := named_format(str(path), text.encode()):
+            raise UsageError(f"{path}: {named.refusal}") from None
         raise UsageError(f"{path}: not TOML: {error}") from None
     tables = content.get("partitions")
     if set(content) != {"partitions"} or not isinstance(tables, list) or not tables:

@@ -97,6 +97,10 @@ class Source(RunTable):
     features : list of str, optional
         Fields of the log that become required features of a job's machines, for a reader with such an option:
         ``constraints``, ``partition``, ``gpu_type``. Default: that of the reader.
+    fields : str, optional
+        Names of the fields of an export of ``sacct`` without a header, separated by commas.
+    cluster_name : str, optional
+        Name of the cluster whose jobs are simulated, in a log of several.
     from_date, to_date : str, optional
         Days (midnight) or times, on the clock of the log: only jobs submitted from the first on and before
         the second are simulated. By default all.
@@ -128,7 +132,11 @@ class Source(RunTable):
     """Keys with names whose objects are constructed to check them."""
 
     inner: ClassVar[Mapping[str, type[Table]]] = {"generate": Generate}
-    flags: ClassVar[Mapping[str, str]] = {"from_date": "--from", "to_date": "--to"}
+    flags: ClassVar[Mapping[str, str]] = {
+        "from_date": "--from",
+        "to_date": "--to",
+        "cluster_name": "--cluster",
+    }
     file_format: ClassVar[Format] = Format.EXPERIMENT
 
     log: str | None = Field(None, min_length=1)
@@ -145,6 +153,8 @@ class Source(RunTable):
     placement: str | None = None
     timezone: str | None = Field(None, min_length=1)
     features: list[str] | None = None
+    fields: str | None = Field(None, min_length=1)
+    cluster_name: str | None = Field(None, min_length=1)
     from_date: str | None = None
     to_date: str | None = None
     jobs: int | None = Field(None, ge=1)
@@ -179,7 +189,7 @@ class Source(RunTable):
         for one, other in (("log", "generate"), ("nodes", "machines")):
             if getattr(self, one) is not None and getattr(self, other) is not None:
                 raise ValueError(f"one of {one!r} and {other!r} is needed, both are given")
-        for name in ("timezone", "features", "reader"):
+        for name in ("timezone", "features", "fields", "cluster_name", "reader"):
             if getattr(self, name) is not None and self.log is None:
                 raise ValueError(f"{name!r} needs a log")
         for name in ("placement", "locality"):
@@ -429,9 +439,14 @@ class Source(RunTable):
         options: dict[str, Any] = {} if self.size == "requested" else {"size": self.size}
         if self.strict:
             options["strict"] = True
-        for name in ("timezone", "features"):
-            if (value := getattr(self, name)) is not None:
-                options[name] = value
+        for option, value in (
+            ("timezone", self.timezone),
+            ("features", self.features),
+            ("fields", self.fields),
+            ("cluster", self.cluster_name),
+        ):
+            if value is not None:
+                options[option] = value
         options |= self._default_times(self.log, form)
         read = partial(read_log, self.log, form, **options)
         workload = read() if self.reader is None else importing(read, self.reader, "used")
@@ -470,7 +485,7 @@ class Source(RunTable):
         """Return the option of a reader for jobs without an estimate, if it has one."""
         partitions = self.scheduled
         known = isinstance(partitions, Partitions) and partitions.column != "qos"
-        if not known or "default_times" not in options_of(log, form):
+        if not known or (self.fields is None and "default_times" not in options_of(log, form)):
             return {}
         assert isinstance(partitions, Partitions)
         return {"default_times": partitions.default_times}

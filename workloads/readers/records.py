@@ -84,6 +84,9 @@ def read_records(
     form: Format,
     columns: Columns = ANY,
     fields: Sequence[str] | None = None,
+    *,
+    separator: str | None = None,
+    comment: str | None = None,
 ) -> Table:
     """Return the table of a file, plain or compressed.
 
@@ -97,6 +100,10 @@ def read_records(
         What is known of its columns. Default: nothing.
     fields : sequence of str, optional
         Names of the columns of a file without a header; by default the first line has them.
+    separator : str, optional
+        Separator of the cells; by default it is detected.
+    comment : str, optional
+        Beginning of lines that are left out. Default: none.
 
     Raises
     ------
@@ -105,18 +112,22 @@ def read_records(
     """
     text = read_text(path, form)
     start, number = _first_line(text)
+    if comment is not None:
+        number -= text.count("\n", 0, start)
+        start = _without_comments(text, start, comment)
+        number += text.count("\n", 0, start)
     line = text[start : _end_of_line(text, start)].strip()
     if fields is None:
-        separator = _separator(line, columns, path)
+        separator = separator or _separator(line, columns, path)
         names = [name.strip() for name in _quoted(line.lstrip("#"), separator) or line.split(separator)]
         begin = min(_end_of_line(text, start) + 1, len(text))
         number += 1
     else:
         names, begin = [name.strip() for name in fields], start
-        separator = _separator_of(line, len(names))
+        separator = separator or _separator_of(line, len(names))
     refuse_beyond("cells", text.count(separator[0]), path)
     kept = _kept_names(names, columns, f"{path}:{number - (fields is None)}")
-    splitter = _Splitter(names, kept, separator, columns)
+    splitter = _Splitter(names, kept, separator, columns, comment)
     splitter.split(text, begin, number)
     return splitter.table(str(path))
 
@@ -126,6 +137,13 @@ def _first_line(text: str) -> tuple[int, int]:
     start = len(text) - len(text.lstrip())
     start = text.rfind("\n", 0, start) + 1
     return start, text.count("\n", 0, start) + 1
+
+
+def _without_comments(text: str, start: int, comment: str) -> int:
+    """Return the position of the first line that is no comment."""
+    while text.startswith(comment, start) and (end := _end_of_line(text, start)) < len(text):
+        start = end + 1
+    return start
 
 
 def _end_of_line(text: str, start: int) -> int:
@@ -214,7 +232,10 @@ class _Column:
 class _Splitter:
     """Splitter of the lines of one file into the cells of its columns."""
 
-    def __init__(self, names: list[str], kept: list[str], separator: str, columns: Columns) -> None:
+    def __init__(
+        self, names: list[str], kept: list[str], separator: str, columns: Columns, comment: str | None
+    ) -> None:
+        self.comment = comment
         self.names, self.separator, self.width = kept, separator, len(names)
         self.kept = [place for place, name in enumerate(kept) if name]
         self.unread = tuple(name for name, used in zip(names, kept, strict=True) if name and not used)
@@ -248,6 +269,8 @@ class _Splitter:
         separator, width = self.separator, self.width
         if width == 1 or len(separator) > 1 or not separator.isascii() or '"' in block:
             return False
+        if self.comment is not None and self.comment in block:
+            return False
         if "\r" in block:
             block = block.replace("\r\n", "\n").removesuffix("\r")
         letters = np.frombuffer(block.encode() + b"\n", dtype=np.uint8)
@@ -275,6 +298,9 @@ class _Splitter:
             row = line.split(self.separator)
             found: list[str] | None = None
             if not line.strip() or (self.width > 1 and not line.strip(f" \t{self.separator}")):
+                place += 1
+                continue
+            if self.comment is not None and line.startswith(self.comment):
                 place += 1
                 continue
             if '"' not in line and len(row) == self.width:

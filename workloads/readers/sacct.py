@@ -56,7 +56,7 @@ from hpcsimkit.workloads.readers.tables import (
     shown,
 )
 
-__all__ = ["read_sacct"]
+__all__ = ["NO_HEADER", "Size", "read_sacct", "sacct_workload"]
 
 Size = Literal["requested", "allocated"]
 
@@ -115,9 +115,7 @@ MOST_DIFFERENCE = 3
 WAITING = {"PENDING", "REVOKED"}
 RUNNING = {"RUNNING", "SUSPENDED", "CONFIGURING", "COMPLETING", "STAGE_OUT", "STOPPED", "SIGNALING"}
 
-NO_HEADER = (
-    "a header line is needed (sacct without --noheader), or the names of the fields: --fields NAME,NAME"
-)
+NO_HEADER = "give the names of its fields (--fields NAME,NAME) or export with a header line"
 """What is needed of an export without a header."""
 
 START = 1 << 16
@@ -308,13 +306,35 @@ def read_sacct(
     {'job step': 1}
     >>> folder.cleanup()
     """
+    return sacct_workload(
+        _read(path, fields),
+        size=size,
+        features=features,
+        timezone=timezone,
+        default_times=default_times,
+        cluster=cluster,
+        strict=strict,
+    )
+
+
+def sacct_workload(
+    table: Table,
+    *,
+    size: Size = "requested",
+    features: Collection[str] = ("constraints",),
+    timezone: str | None = None,
+    default_times: Mapping[str, int] | None = None,
+    cluster: str | None = None,
+    strict: bool = False,
+) -> Workload:
+    """Return the workload of a table of the fields of ``sacct``; see :func:`read_sacct`."""
     if size not in ("requested", "allocated"):
         raise UsageError(f"size must be 'requested' or 'allocated', found {size!r}")
     unknown = [name for name in features if name not in SACCT_FEATURES]
     if isinstance(features, str) or unknown:
         raise UsageError(f"features must be some of {', '.join(SACCT_FEATURES)}, found {features!r}")
     zone = clock_of(timezone)
-    table = _whole_ids(_read(path, fields))
+    table = _whole_ids(table)
     sieve = Sieve(table, strict)
     _leave_out_other_lines(sieve)
     _of_cluster(sieve, cluster)
@@ -363,7 +383,9 @@ def _refuse_without_header(path: str | os.PathLike[str]) -> None:
     first = start.partition("\n")[0].strip()
     words = re.split(r"\W+", first.lower())
     if first and not SPELLING.keys() & set(words) and re.search(r"\S\W*[^\s\w]", first):
-        raise WorkloadError(f"{path}:1: {NO_HEADER}, found {shown(first)}")
+        raise WorkloadError(
+            f"{path}:1: a header line of sacct is needed, found {shown(first)}; {NO_HEADER}"
+        )
 
 
 def _check_fields(table: Table) -> None:

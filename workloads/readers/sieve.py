@@ -147,7 +147,10 @@ class Sieve:
 
     def ids(self, name: str) -> tuple[Column, str, tuple[str, ...]]:
         """Return the result of :func:`numbered` for the cells of a column in the remaining rows."""
-        cells = self.table.columns[name]
+        return self.ids_of(self.table.columns[name])
+
+    def ids_of(self, cells: Cells) -> tuple[Column, str, tuple[str, ...]]:
+        """Return the result of :func:`numbered` for cells, one per row, in the remaining rows."""
         ids = np.full(len(cells), UNKNOWN)
         ids[self.kept], word, names = numbered(list(some(cells, np.flatnonzero(self.kept))))
         return ids, word, names

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsimkit.errors import UsageError, WorkloadError
+from hpcsimkit.io.budget import refuse_beyond
 from hpcsimkit.io.files import BYTE_ORDER_MARK, ENDINGS, read_bytes
 from hpcsimkit.io.formats import Format
 from hpcsimkit.jobs.columns import Column
@@ -33,6 +34,7 @@ __all__ = [
     "read_text",
     "shown",
     "some",
+    "table_of_records",
 ]
 
 Cells = Sequence[str]
@@ -183,6 +185,41 @@ class Table:
             row = next(row for row, cell in enumerate(cells) if cell in wrong)
             raise self.refuse(row, f"{name}: {wrong[cells[row]]}")
         return values
+
+
+def table_of_records(
+    path: str | os.PathLike[str], records: Iterable[tuple[int, Mapping[str, str] | str]]
+) -> Table:
+    """Return the table of records with their line numbers, all with the same names of cells.
+
+    Parameters
+    ----------
+    path : path
+        Path of the file.
+    records : iterable of (int, mapping of str to str, or str)
+        Line number and cells of each record; of what is no record, a description of what was found.
+
+    Raises
+    ------
+    WorkloadError
+        There is no record.
+    """
+    lines: list[int] = []
+    rows: list[Mapping[str, str]] = []
+    malformed: list[tuple[int, str]] = []
+    for line, found in records:
+        if isinstance(found, str):
+            malformed.append((line, found))
+        else:
+            lines.append(line)
+            rows.append(found)
+    if not rows:
+        seen = f", found {malformed[0][1]}" if malformed else ""
+        where = f"{path}:{malformed[0][0]}" if malformed else f"{path}"
+        raise WorkloadError(f"{where}: a record of a job needed{seen}")
+    refuse_beyond("cells", len(rows) * len(rows[0]), path)
+    columns = {name: [row[name] for row in rows] for name in rows[0]}
+    return Table(str(path), columns, np.array(lines, dtype=np.int64), len(columns), malformed)
 
 
 def parse(cells: Cells, parser: Parser) -> tuple[Column, dict[str, str]]:
