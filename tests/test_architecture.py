@@ -128,6 +128,7 @@ OPENED_ELSEWHERE = {
     "io.npz": {"ZipFile", "open", "load"},  # these, down to the empty line, are given bytes that were read
     "agents.networks.model_file": {"load"},
     "experiments.sweep.results": {"read_parquet"},
+    "workloads.readers.parquet_logs": {"read_metadata", "read_table"},
     "reports.saved_results": {"read_metadata", "read_table", "read_csv"},
     "reports.sweep.table": {"read_parquet", "read_csv"},
 

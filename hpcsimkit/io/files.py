@@ -53,6 +53,8 @@ ENDINGS = r"(\.(gz|xz|zst|bz2))?$"
 UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 """Byte-order marks of text in UTF-16, as spreadsheets save it."""
 
+GZIP_MAGIC = MAGIC["gzip"]
+
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 """Bytes that some editors insert at the beginning of UTF-8 text."""
 
@@ -232,7 +234,7 @@ def _next_part(file: BinaryIO, path: str | os.PathLike[str]) -> bytes:
 
 
 def _compression(file: BinaryIO) -> str:
-    kinds = {gzip.GzipFile: "gzip", lzma.LZMAFile: "xz", bz2.BZ2File: "bzip2"}
+    kinds: dict[type, str] = {gzip.GzipFile: "gzip", lzma.LZMAFile: "xz", bz2.BZ2File: "bzip2"}
     return kinds.get(type(file), "" if isinstance(file, io.BufferedReader) else "zstd")
 
 

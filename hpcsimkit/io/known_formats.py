@@ -1,8 +1,8 @@
 """Formats of files that are recognised: by which mark, and what to do with those that no reader reads.
 
-The first bytes of a file tell its format. A format is added here with its mark, and with a reader in
-:mod:`hpcsimkit.workloads.readers.logs` or with a sentence that says what to do; pages of the documentation and
-messages follow from the table.
+The first bytes of a file tell its format. A format is added here with its mark and a sentence that says what
+to do; formats with a reader are in :mod:`hpcsimkit.workloads.readers.logs`. Pages of the documentation and
+messages follow from these tables.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ NAMED_FORMATS = (
     NamedFormat(
         "scontrol show job",
         "`JobId=`",
-        _pattern(r"JobId=\d+\s+(?:\w+=|JobName)"),
+        _pattern(r"JobId=\d+\s+(?:JobName|ArrayJobId|HetJobId)="),
         f"it has the jobs that wait or run now; {EXPORT}",
     ),
     NamedFormat(
@@ -219,7 +219,7 @@ NAMED_FORMATS = (
         "Philly (JSON of Microsoft)",
         "JSON with `jobid`, `vc` and `attempts`",
         _keys("jobid", "vc", "attempts"),
-        "the form of the MURI simulator (CSV with num_gpu, submit_time, duration) is read; convert it to this",
+        "the form of the MURI simulator is read: CSV with job_id, num_gpu, submit_time, duration [ms]",
     ),
     NamedFormat(
         "Helios (SenseTime)",

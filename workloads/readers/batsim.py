@@ -122,7 +122,7 @@ def _duration(profiles: Mapping[str, Any], name: str, level: int) -> tuple[float
         by_name = dict(zip(dict.fromkeys(map(str, parts)), lengths, strict=True))
         repeat = profile.get("repeat", profile.get("nb", 1))
         if _is_number(repeat) and all(length is not None for length, _ in lengths):
-            return sum(by_name[str(part)][0] or 0.0 for part in parts) * repeat, ""
+            return sum(by_name[str(part)][0] or 0.0 for part in parts) * float(repeat or 0), ""
         return None, next((other for _, other in lengths if other), kind)
     return None, shown(kind)[1:-1]
 

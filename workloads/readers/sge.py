@@ -152,7 +152,7 @@ def _asked(category: str, names: tuple[str, ...], parser: object) -> int:
     >>> _asked("-U staff -l h_rt=3600,h_vmem=4G -pe mpi 16", ("h_vmem",), _amount)
     4294967296
     """
-    found = {}
+    found: dict[str, str] = {}
     for part in re.findall(r"-l\s+(\S+)", category):
         found |= dict(pair.split("=", 1) for pair in part.split(",") if "=" in pair)
     for name in names:
