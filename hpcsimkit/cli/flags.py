@@ -128,7 +128,7 @@ FieldNames = Annotated[
     typer.Option(
         "--fields",
         metavar="NAMES",
-        help="Fields of an export of sacct without a header, separated by commas: the --format of sacct.  "
+        help="Fields of an export of sacct without a header, separated by commas, as sacct was given them.  "
         "[the first line]",
     ),
 ]

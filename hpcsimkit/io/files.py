@@ -258,12 +258,15 @@ def _opened(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
 
 
 def _decompressed(file: BinaryIO, compression: str) -> BinaryIO:
+    opened: Any
     if compression == "zstd":
-        import pyarrow  # as slow to import as needed only here
+        import pyarrow  # slow to import, and needed for this compression only
 
-        return cast(BinaryIO, pyarrow.CompressedInputStream(file, "zstd"))
-    kinds: dict[str, Any] = {"gzip": gzip.GzipFile, "xz": lzma.LZMAFile, "bzip2": bz2.BZ2File}
-    opened = kinds[compression](fileobj=file) if compression == "gzip" else kinds[compression](file)
+        opened = pyarrow.CompressedInputStream(file, "zstd")
+    elif compression == "gzip":
+        opened = gzip.GzipFile(fileobj=file)
+    else:
+        opened = lzma.LZMAFile(file) if compression == "xz" else bz2.BZ2File(file)  # noqa: SIM115 - by the caller
     return cast(BinaryIO, opened)
 
 

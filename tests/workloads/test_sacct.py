@@ -557,8 +557,8 @@ def test_headers_that_are_none(tmp_path: Path) -> None:
         "fields separated by | (sacct --parsable2) needed, found 'JobID    JobName  Partition'"
     )
     assert found("100|2024-03-01T08:00:00|60\n") == (
-        "a header line is needed (sacct without --noheader), or the names of the fields: --fields NAME,NAME, "
-        "found '100|2024-03-01T08:00:00|60'"
+        "a header line of sacct is needed, found '100|2024-03-01T08:00:00|60'; "
+        "give the names of its fields (--fields NAME,NAME) or export with a header line"
     )
     assert found("JobID|Elapsed\n") == "the field Submit needed, found JobID, Elapsed"
     assert found("Submit|Elapsed\n") == "the field JobID or JobIDRaw needed, found Submit, Elapsed"

@@ -88,7 +88,7 @@ EACH_NODE = "CPUs, GPUs and their models, memory, on each node"
 SWF = LogFormat(
     "Standard Workload Format", read_swf, looks=_is_swf, mark="a comment (`;`) or numbers", requests="processors"
 )
-LOG_FORMATS = (
+WITH_MARKS = (
     LogFormat(
         "job table",
         read_job_table,
@@ -142,7 +142,8 @@ LOG_FORMATS = (
         requests="nodes",
     ),
 )
-"""Formats that :func:`read_log` detects, in this order; then those of plug-ins that have marks, and SWF."""
+LOG_FORMATS = (SWF, *WITH_MARKS)
+"""Formats that :func:`read_log` detects: those after SWF, in this order, those of plug-ins with marks, and SWF."""
 
 SACCT = next(form for form in LOG_FORMATS if form.read is read_sacct)
 
@@ -239,14 +240,14 @@ def _format_of(path: str | os.PathLike[str]) -> LogFormat:
     if not SWF_NAME.search(start.name):
         if named := named_format(start.name, start.content):
             raise WorkloadError(f"{path}: {named.refusal}")
-        for form in (*LOG_FORMATS, *_plugged()):
+        for form in (*WITH_MARKS, *_plugged()):
             if form.is_of(start):
                 return form
         if _has_jobs_of_sacct(start):
             raise WorkloadError(f"{path}:1: sacct without a header: {NO_HEADER}")
     if SWF.is_of(start):
         return SWF
-    understood = ", ".join(form.name for form in (SWF, *LOG_FORMATS))
+    understood = ", ".join(form.name for form in LOG_FORMATS)
     found = shown(start.first) if start.first else "an empty file"
     raise WorkloadError(f"{path}: a log of a form that is understood ({understood}) needed, found {found}")
 
