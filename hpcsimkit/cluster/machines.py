@@ -252,7 +252,7 @@ class Machines(Cluster[MachineLevel, Allocation]):
             request = Request((unit,), (nodes,), spread=True)
         asked = _asked_totals(request)
         there = dict(zip(self.resources, self.totals, strict=True))
-        features = [self._feature_of(name) for name in asked if name not in there]
+        features = [self._feature_of(name) for name, amount in asked.items() if amount and name not in there]
         lacking = {
             name: amount
             for name, amount in asked.items()

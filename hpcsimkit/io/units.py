@@ -110,15 +110,16 @@ def total_of(resource: str) -> str:
 
 
 def ranked_resources(names: Iterable[str]) -> list[str]:
-    """Return resources in the usual order, models after all others.
+    """Return resources in the usual order; others follow in their order.
 
     >>> ranked_resources(["gpus:a100", "memory", "disk", "cpus", "gpus"])
-    ['cpus', 'gpus', 'memory', 'disk', 'gpus:a100']
+    ['cpus', 'gpus', 'memory', 'gpus:a100', 'disk']
     """
     given = dict.fromkeys(names)
-    known = [name for name in RESOURCES if name in given]
-    others = [name for name in given if name not in RESOURCES]
-    return [*known, *sorted(others, key=lambda name: bool(total_of(name)))]
+    return [
+        *(name for name in RESOURCES if name in given),
+        *(name for name in given if name not in RESOURCES),
+    ]
 
 
 def resource_amount(resource: str, value: Any) -> int:

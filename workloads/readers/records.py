@@ -247,6 +247,7 @@ class _Splitter:
         self.lines = array("q")
         self.malformed: list[tuple[int, str]] = []
         self.mended: list[int] = []
+        self.started = False
 
     def split(self, text: str, begin: int, number: int) -> None:
         """Split a text from a position on, which is the beginning of a line of a number."""
@@ -311,14 +312,26 @@ class _Splitter:
                 found, taken = self._record(lines, place)
                 if found is not None and (taken > 1 or (len(row) > self.width and '"' not in line)):
                     self.mended.append(number + place)
-            if found is None:
+            if found is None and self._goes_on(line):
+                if done:
+                    done[-1][-1] += f"\n{line}"
+                self.mended.append(numbers[-1] if numbers else self.lines[-1])
+            elif found is None:
                 count = len(line.split(self.separator))
                 self.malformed.append((number + place, f"{count} cell{'s' * (count != 1)}"))
             else:
                 done.append(found)
                 numbers.append(number + place)
+                self.started = True
             place += taken
         return done, numbers, place
+
+    def _goes_on(self, line: str) -> bool:
+        """Return whether a line goes on with the text in the last cell of the record before."""
+        look = self.looks[0]
+        if not self.merges[-1] or look is None or not (len(self.lines) or self.started):
+            return False
+        return self.separator not in line and not look(line.strip())
 
     def _record(self, lines: list[str], place: int) -> tuple[list[str] | None, int]:
         """Return the cells of the record that begins at a line, and the number of its lines."""

@@ -196,7 +196,7 @@ COLUMNS = Columns(
             "reservation",
         ),
     ),
-    lists=("partition", "reqtres", "alloctres", "nodelist", "qos"),
+    lists=("partition", "reqtres", "alloctres", "nodelist"),
 )
 
 

@@ -27,11 +27,14 @@ from hpcsimkit.workloads.readers.tables import (
     some,
 )
 
-__all__ = ["Mask", "Sieve", "per_node"]
+__all__ = ["UNREAD", "USED", "Mask", "Sieve", "per_node"]
 
 Mask = NDArray[np.bool_]
 
 LINES_SHOWN = 3
+
+USED, UNREAD = "Columns read", "Columns not read"
+"""Keys of the header of a workload for the columns of its log."""
 
 PARTITION_LIMIT = "no estimate: time limit of the partition taken"
 
@@ -239,6 +242,9 @@ class Sieve:
         notes = {text: int(np.count_nonzero(rows[self.kept])) for text, rows in self._notes}
         notes["out of order of submission"] = int(np.count_nonzero(np.diff(submit) < 0))
         labels = {name: names for name, names in rest.pop("labels", {}).items() if names and name in used}
+        header = {USED: ", ".join(self.table.columns), **rest.pop("header", {})}
+        if self.table.unread:
+            header[UNREAD] = ", ".join(self.table.unread)
         step = f"read {self.table.file_name}: {len(submit)} jobs, {sum(self.skipped.values())} skipped"
         return Workload(
             used,
@@ -248,6 +254,7 @@ class Sieve:
             provenance=(step,),
             labels=labels,
             lines=self.table.line[self.kept],
+            header=header,
             **rest,
         )
 
