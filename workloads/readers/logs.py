@@ -6,6 +6,7 @@ import inspect
 import os
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from hpcsimkit.errors import UsageError, WorkloadError
@@ -28,6 +29,7 @@ from hpcsimkit.workloads.readers.parquet_logs import (
 from hpcsimkit.workloads.readers.pbs import RECORD, read_pbs
 from hpcsimkit.workloads.readers.sacct import NO_HEADER, read_sacct
 from hpcsimkit.workloads.readers.sge import read_sge
+from hpcsimkit.workloads.readers.sieve import FORMAT
 from hpcsimkit.workloads.readers.slurm_json import read_slurm_json
 from hpcsimkit.workloads.readers.swf import read_swf
 from hpcsimkit.workloads.readers.tables import shown
@@ -213,7 +215,9 @@ def read_log(path: str | os.PathLike[str], form: LogFormat | None = None, **opti
     workload = form.read(path, **options)
     if not isinstance(workload, Workload):
         raise UsageError(f"{path}: the reader {form.name!r} needs to return a Workload, found {workload!r}")
-    return workload
+    if form is SWF:
+        return workload
+    return replace(workload, header={FORMAT: form.name, **workload.header})
 
 
 def options_of(path: str | os.PathLike[str], form: LogFormat | None = None) -> list[str]:

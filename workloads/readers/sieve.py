@@ -27,14 +27,14 @@ from hpcsimkit.workloads.readers.tables import (
     some,
 )
 
-__all__ = ["UNREAD", "USED", "Mask", "Sieve", "per_node"]
+__all__ = ["FORMAT", "UNREAD", "USED", "Mask", "Sieve", "per_node"]
 
 Mask = NDArray[np.bool_]
 
 LINES_SHOWN = 3
 
-USED, UNREAD = "Columns read", "Columns not read"
-"""Keys of the header of a workload for the columns of its log."""
+FORMAT, USED, UNREAD = "Format", "Columns read", "Columns not read"
+"""Keys of the header of a workload for the format and the columns of its log."""
 
 PARTITION_LIMIT = "no estimate: time limit of the partition taken"
 

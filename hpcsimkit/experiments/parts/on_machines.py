@@ -20,6 +20,7 @@ from hpcsimkit.kernel.locality import LOCALITIES
 from hpcsimkit.kernel.policy import Order, Placement
 from hpcsimkit.kernel.service_time import ServiceTime, as_service_time
 from hpcsimkit.workloads import Description, describe
+from hpcsimkit.workloads.describe import most_in_use
 
 __all__ = [
     "FITS_NOWHERE",
@@ -217,7 +218,21 @@ def described(workload: Workload, cluster: Machines | None) -> Description:
         **{f"offered load of {name}": load for name, load in offered_loads(workload, cluster).items()},
         f"{FITS_NOWHERE} (jobs)": int(np.count_nonzero(cluster.misfits(workload))),
     }
-    first = ("jobs", "time")
-    about = {name: description.sections[name] for name in first}
-    rest = {name: rows for name, rows in description.sections.items() if name not in first}
+    sections = {**description.sections}
+    there = dict(zip(cluster.resources, cluster.totals, strict=True))
+    more = [
+        f"{_shown(name, most)} of {_shown(name, there[name])}"
+        for name, most in most_in_use(workload).items()
+        if most > there.get(name, most)
+    ]
+    if more:
+        beyond = {"more in use on record than exists": ", ".join(more)}
+        sections["stands out"] = {**sections["stands out"], **beyond}
+    first = ("log", "stands out", "jobs", "time")
+    about = {name: sections[name] for name in first}
+    rest = {name: rows for name, rows in sections.items() if name not in first}
     return replace(description, sections={**about, "machines": facts, **rest})
+
+
+def _shown(name: str, amount: int) -> str:
+    return f"{memory_text(amount) if name == 'memory' else amount} {name}"
