@@ -419,7 +419,10 @@ class Partitions(Cluster[Any, Any]):
         state = next((self.closed[name] for name in names if name in self.closed), None)
         if state is not None:
             return f"may not run: partition {text!r} is {state}"
-        return f"may not run: unknown partition {text!r}" if text else "may not run: no partition named"
+        if not text:
+            return "may not run: no partition named"
+        close = close_words(names[0], self.names)
+        return f"may not run: unknown partition {text!r}" + f"; nearest: {', '.join(close)}" * bool(close)
 
     def partly_unknown(self, workload: Workload) -> NDArray[np.bool_]:
         """Return which jobs name partitions that do not exist beside others, bool, shape (jobs,)."""
