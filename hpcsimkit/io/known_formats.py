@@ -99,9 +99,26 @@ CONVERT = 'convert its jobs to a job table (CSV), as the guide "Bring your own l
 
 NAMED_FORMATS = (
     NamedFormat(
+        "Flux",
+        "JSON with `t_submit`, `t_run`, `t_inactive`, or a heading `JOBID USER NAME ST NTASKS`",
+        lambda start: (
+            {"t_submit", "t_run"} <= {*start.keys}
+            or re.match(r"\s*JOBID\s+(?:QUEUE\s+)?USER\s+NAME\s+ST\s+NTASKS", start.text)
+        ),
+        f"{CONVERT}, from flux jobs --json (t_submit, t_run, t_inactive, ntasks, duration)",
+    ),
+    NamedFormat(
+        "sprio, sshare or sdiag",
+        "a heading `JOBID PARTITION USER PRIORITY` or `Account User RawShares`",
+        _pattern(r"JOBID\s+PARTITION\s+USER\s+PRIORITY|Account\W+User\W+RawShares|\*{20,}\s*\nsdiag"),
+        f"it has priorities or shares, no jobs that ended; {EXPORT}",
+    ),
+    NamedFormat(
         "squeue",
-        "a heading `JOBID PARTITION NAME USER ST`",
-        _pattern(r"JOBID\s+PARTITION\s+NAME\s+USER\s+ST"),
+        "a heading with `JOBID` and `NODELIST(REASON)`, `START_TIME` or `ST`",
+        _pattern(
+            r"(?=[^\n]*\bJOBID\b)(?=[^\n]*(?:NODELIST\(REASON\)|\b(?:START_TIME|TIME_LEFT|TIME_LIMIT|ST)\b))"
+        ),
         f"it has the jobs that wait or run now; {EXPORT}",
     ),
     NamedFormat(
@@ -169,15 +186,6 @@ NAMED_FORMATS = (
         "a heading `Job id Name User` or `job-ID prior name`",
         _pattern(r"(?:Job [iI][dD]\s+(?:Name|User)|job-ID\s+prior|\S+:\s*\n\s*Req'd)"),
         "it has the jobs that wait or run now; the accounting files of PBS, Torque and Grid Engine are read",
-    ),
-    NamedFormat(
-        "Flux",
-        "JSON with `t_submit`, `t_run`, `t_inactive`, or a heading `JOBID USER NAME ST NTASKS`",
-        lambda start: (
-            {"t_submit", "t_run"} <= {*start.keys}
-            or re.match(r"\s*JOBID\s+(?:QUEUE\s+)?USER\s+NAME\s+ST\s+NTASKS", start.text)
-        ),
-        f"{CONVERT}, from flux jobs --json (t_submit, t_run, t_inactive, ntasks, duration)",
     ),
     NamedFormat(
         "OAR",

@@ -10,6 +10,7 @@ import lzma
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import numpy as np
 import pyarrow
@@ -167,6 +168,23 @@ def test_lists_with_commas_between_commas(rows: list[Row]) -> None:
     assert read(written(rows, separator=",")).hash == read(written(rows)).hash
 
 
+def test_constraints_and_command_lines_with_separators() -> None:
+    row = job(
+        1,
+        "cpu=1,node=1",
+        Constraints="ib|fat",
+        NodeList="c2",
+        Priority="1819",
+        Reason="None",
+        Flags="SchedMain",
+        Reservation="",
+    )
+    row |= {"Reserved": "00:00:01", "SubmitLine": "sbatch -C ib|fat --wrap a|b"}
+    w = read(log_of(row, {**row, "JobID": "2", "Constraints": ""}))
+    assert (w.labels["constraint"], w.column("constraint").tolist()) == (("(ib|fat)",), [0, -1])
+    assert w.notes[MENDED] == 2
+
+
 def test_texts_that_may_be_in_several_columns_are_not_guessed() -> None:
     row = job(1, "cpu=1,node=1", User="ada", Account="a", Partition="cpu,gpu", JobName="x")
     fields = [
@@ -305,7 +323,8 @@ def test_models_from_all_that_slurm_prints(tmp_path: Path, one: str, other: str)
 def test_models_on_machines_of_unknown_models() -> None:
     a100 = "cpu=1,node=1,gres/gpu:a100=1"
     assert waits(log_of(job(1, a100)), Machines.of(1, cpus=8, gpus=1)) == [0]
-    named = Machines.of(1, cpus=8, **{"gpus:v100": 1})
+    models: dict[str, Any] = {"gpus:v100": 1}
+    named = Machines.of(1, cpus=8, **models)
     assert named.totals == (8, 1, 1)
     assert named.misfits(read(log_of(job(1, a100)))).tolist() == [True]
     with pytest.raises(UsageError, match="machine 'n' needs 4 gpus for its models, found 2"):
@@ -368,7 +387,7 @@ def test_partitions_that_do_not_exist(tmp_path: Path) -> None:
     ]
     (tmp_path / "log.sacct").write_text(log_of(*rows))
     files = {"log": "log.sacct", "machines": "m.txt", "partitions": "p.txt"}
-    given = {key: str(tmp_path / name) for key, name in files.items()}
+    given: dict[str, Any] = {key: str(tmp_path / name) for key, name in files.items()}
     w = Source(**given).workload()
     assert w.id.tolist() == [1, 2]
     assert dict(w.skipped) == {

@@ -192,6 +192,7 @@ def test_other_parquet_files_are_refused(tmp_path: Path) -> None:
 NAMED = {
     "squeue": "             JOBID PARTITION     NAME     USER ST       TIME  NODES NODELIST(REASON)\n   41  batch wrap ada R 10:00 1 n3\n",
     "sacct without --parsable2": "       JobID    JobName  Partition\n------------ ---------- ----------\n7  a  b\n",
+    "sprio, sshare or sdiag": "Account|User|RawShares|NormShares\nroot|||0.0\n",
     "sinfo": "PARTITION AVAIL  TIMELIMIT  NODES  STATE NODELIST\n",
     "scontrol show job": "JobId=41 JobName=wrap\n   UserId=ada(1000) GroupId=bio(1000)\n",
     "scontrol show node": "NodeName=c1 Arch=x86_64 CoresPerSocket=16\n",
@@ -221,6 +222,21 @@ NAMED = {
 def test_formats_without_a_reader_are_named(tmp_path: Path, name: str) -> None:
     form = next(form for form in NAMED_FORMATS if form.name == name)
     assert refusal(tmp_path, NAMED[name]) == f": {form.refusal}"
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        (
+            "JOBID|PARTITION|USER|STATE|PRIORITY|TIME_LIMIT|START_TIME\n228|cpu|cleo|PENDING|8485|6:00|N/A\n",
+            "squeue",
+        ),
+        ("          JOBID PARTITION     USER   PRIORITY       SITE\n", "sprio, sshare or sdiag"),
+        ("       JOBID USER     NAME       ST NTASKS NNODES     TIME INFO\n", "Flux"),
+    ],
+)
+def test_other_forms_of_named_formats(tmp_path: Path, text: str, name: str) -> None:
+    assert f"the format is that of {name}, " in refusal(tmp_path, text)
 
 
 def test_every_format_without_a_reader_is_tried() -> None:

@@ -28,12 +28,9 @@ def cases(shared: Path) -> Path:
 
 def simulated(folder: Path, **options: Any) -> tuple[Workload, list[int]]:
     """Return the jobs of a case on its machines and partitions, and their waits."""
-    files = {
-        "log": "log.sacct",
-        "machines": "nodes.txt",
-        "partitions": "partitions.txt",
-    }
-    source = Source(**{key: str(folder / name) for key, name in files.items()}, **options)
+    files = {"log": "log.sacct", "machines": "nodes.txt", "partitions": "partitions.txt"}
+    given: dict[str, Any] = {key: str(folder / name) for key, name in files.items()}
+    source = Source(**given, **options)
     workload = source.workload()
     result = Simulation(workload, make("fcfs+easy"), source.scheduled).run()
     return workload, result.wait_time.tolist()

@@ -131,6 +131,7 @@ TIME = like(r"\d{4}-\d\d-\d\d[T ].*|\d{9,11}(\.\d*)?|unknown|none|nat|nan|submit
 SPAN = like(
     r"[\d:.-]+|\d+ days? [\d:.]+|unlimited|partition_limit|invalid|nan|elapsed\w*|timelimit\w*|suspended"
 )
+NUMBER = like(r"-?\d+(\.\d*)?|[a-z]+")
 COUNT = like(r"[\d.]+[kmgtpe]?|nan|[a-z]*(cpus|nodes)|restarts")
 PATH = like(r"/.*|\(null\)|workdir|std\w+")
 
@@ -167,6 +168,10 @@ COLUMNS = Columns(
         ),
         **dict.fromkeys(("reqtres", "alloctres"), _is_list),
         "reqmem": like(r"[\d.]+[kmgtpe]?[cn?]?|reqmem"),
+        **dict.fromkeys(("priority", "uid", "gid", "associd", "qosraw", "dbindex", "cputimeraw", "ntasks"), NUMBER),
+        **dict.fromkeys(("reserved", "planned", "cputime", "totalcpu", "usercpu", "systemcpu"), SPAN),
+        "flags": like(r"[a-z,_]+"),
+        "reason": like(r"[\w().:,-]+"),
         "exitcode": like(r"\d+:\d+|exitcode"),
         "constraints": _is_constraint,
         "nodelist": like(r"[\w.,\[\]-]+|none assigned|\(null\)"),
