@@ -464,6 +464,14 @@ def test_times_are_read_in_bulk_as_one_by_one(zone: str) -> None:
     assert values.tolist() == [parser(text) for text in texts]
 
 
+def test_an_hour_that_occurs_twice_follows_the_order_of_events() -> None:
+    """On 27 October 2024, clocks went back from 3:00 to 2:00 in Berlin."""
+    cells = {"Submit": "2024-10-27T02:50:00", "Start": "2024-10-27T02:10:00", "End": "2024-10-27T02:40:00"}
+    w = read(log_of(job(1, "cpu=1,node=1", ElapsedRaw="1800", **cells)), timezone="Europe/Berlin")
+    assert w.recorded_wait_time.tolist() == [20 * 60]
+    assert not any("suspended" in note or "before it was submitted" in note for note in w.notes)
+
+
 def test_what_of_a_table_is_not_read_is_told(tmp_path: Path) -> None:
     path = tmp_path / "x.sacct"
     path.write_text(log_of(job(1, "cpu=1,node=1", ConsumedEnergy="5")))

@@ -119,7 +119,7 @@ def has_fraction(text: str) -> int:
     return int(found is not None and bool(found[1].strip("0")))
 
 
-def moment(zone: tzinfo | None = None) -> Moment:
+def moment(zone: tzinfo | None = None, *, fold: int = 0) -> Moment:
     """Return a parser for points in time; -1 stands for a missing time (``Unknown``, ``None``).
 
     Accepted forms are ``2024-01-31T23:59:59``, also with a blank instead of the T, with or without a fraction
@@ -130,13 +130,14 @@ def moment(zone: tzinfo | None = None) -> Moment:
     Parameters
     ----------
     zone : tzinfo, optional
-        Time zone of times without an offset; the results are then Unix times. A time that occurs twice in
-        autumn is taken as its first occurrence.
+        Time zone of times without an offset; the results are then Unix times.
+    fold : {0, 1}
+        Occurrence of a local time that occurs twice in autumn: the first or the second. Default: 0.
 
     >>> moment()("1970-01-02T00:00:01"), moment()("1970-01-02T00:00:01+01:00"), moment()("Unknown")
     (86401, 82801, -1)
     """
-    return Moment(zone)
+    return Moment(zone, fold)
 
 
 class Moment:
@@ -146,10 +147,13 @@ class Moment:
     ----------
     zone : tzinfo, optional
         Time zone of times without an offset.
+    fold : {0, 1}
+        Occurrence of a local time that occurs twice. Default: 0.
     """
 
-    def __init__(self, zone: tzinfo | None = None) -> None:
+    def __init__(self, zone: tzinfo | None = None, fold: int = 0) -> None:
         self.zone = zone
+        self.fold = fold
 
     def __call__(self, text: str) -> int:
         if text.lower() in NO_MOMENT:
@@ -160,7 +164,7 @@ class Moment:
             if not MOMENT.fullmatch(text) or not text.isascii():
                 raise ValueError
             time = datetime.fromisoformat(text.replace(" +", "+").replace(" -", "-").replace(" Z", "Z"))
-            time = time if time.tzinfo else time.replace(tzinfo=self.zone or UTC)
+            time = time if time.tzinfo else time.replace(tzinfo=self.zone or UTC, fold=self.fold)
             return int(time.timestamp() + 0.5)
         except (ValueError, OverflowError):
             raise UsageError(f"a time such as 2024-01-31T23:59:59 needed, found {text!r}") from None
@@ -189,7 +193,7 @@ class Moment:
         quarters, rows = np.unique(seconds // 900, return_inverse=True)
         offsets = []
         for quarter in quarters.tolist():
-            local = datetime.fromtimestamp(quarter * 900, UTC).replace(tzinfo=self.zone)
+            local = datetime.fromtimestamp(quarter * 900, UTC).replace(tzinfo=self.zone, fold=self.fold)
             offsets.append(quarter * 900 - int(local.timestamp()))
         return np.array(offsets, dtype=np.int64)[rows]
 

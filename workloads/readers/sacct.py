@@ -15,6 +15,7 @@ import os
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from datetime import tzinfo
 from typing import Literal
 
 import numpy as np
@@ -268,7 +269,8 @@ def read_sacct(
     timezone : str, optional
         Name of the cluster's time zone, with which submit times are converted to Unix time. By default they
         are seconds of local time since 1970, since ``sacct`` prints no zone, and jump by an hour when
-        daylight saving time begins or ends. Unix times are printed in UTC without a zone.
+        daylight saving time begins or ends. A time that occurs twice is its first occurrence, unless a job
+        would then start before its submission, or end before its start. Unix times are printed in UTC.
     default_times : mapping of str to int, optional
         Requested times [s] of jobs without a time limit, by partition; see
         :attr:`~hpcsimkit.cluster.partitions.Partitions.default_times`.
@@ -343,7 +345,7 @@ def sacct_workload(
     sieve = Sieve(table, strict)
     _leave_out_other_lines(sieve)
     _of_cluster(sieve, cluster)
-    columns = _times(sieve, moment(zone), default_times or {})
+    columns = _times(sieve, zone, default_times or {})
     columns["nodes"], amounts = requested_amounts(sieve, requested=size == "requested")
     sieve.amounts(amounts)
     names, labels = _names(sieve)
@@ -490,15 +492,20 @@ def _note_clusters(sieve: Sieve) -> None:
 # --- times ---------------------------------------------------------------------------------------------
 
 
-def _times(sieve: Sieve, moment: Parser, default_times: Mapping[str, int]) -> dict[str, ArrayLike]:
+def _times(
+    sieve: Sieve, zone: tzinfo | None, default_times: Mapping[str, int]
+) -> dict[str, ArrayLike]:
     """Return the time columns; exclude jobs that never started or have not ended."""
     columns, rows = sieve.table.columns, len(sieve.table)
     names = sieve.table.columns[_id_field(sieve.table)]
     unknown = np.full(rows, UNKNOWN)
-    submit = sieve.parse("Submit", moment)
-    start = sieve.parse("Start", moment) if "Start" in columns else None
-    end = sieve.parse("End", moment) if "End" in columns else None
-    submit = _eligible(sieve, submit, start, moment)
+    first = moment(zone)
+    submit = sieve.parse("Submit", first)
+    start = _not_before(submit, sieve, "Start", zone) if "Start" in columns else None
+    end = sieve.parse("End", first) if start is None and "End" in columns else None
+    if start is not None and "End" in columns:
+        end = _not_before(start, sieve, "End", zone)
+    submit = _eligible(sieve, submit, start, first)
     run = first_known(sieve, (("ElapsedRaw", InBulk(elapsed)), ("Elapsed", elapsed)))
     if start is not None and end is not None:
         run = np.where((run < 0) & (start >= 0) & (end >= 0), end - start, run)
@@ -531,6 +538,16 @@ def _note_suspended(sieve: Sieve, start: Column | None, end: Column | None, run:
     seconds = np.where(sieve.kept, np.maximum(seconds, 0), 0)
     if seconds.any():
         sieve.note(f"suspended: run time without {int(seconds.sum())} s", seconds > 0)
+
+
+def _not_before(earlier: Column, sieve: Sieve, name: str, zone: tzinfo | None) -> Column:
+    """Return the times of a column; a local time that occurs twice is the second one if events need it."""
+    times = sieve.parse(name, moment(zone))
+    before = (times >= 0) & (earlier >= 0) & (times < earlier)
+    if zone is None or not before.any():
+        return times
+    second = sieve.parse(name, moment(zone, fold=1))
+    return np.where(before & (second >= earlier), second, times)
 
 
 def _eligible(sieve: Sieve, submit: Column, start: Column | None, moment: Parser) -> Column:
