@@ -46,7 +46,7 @@ class Machines(Cluster[MachineLevel, Allocation]):
     features : sequence of collections of str, optional
         Features of each machine, to which constraints refer, such as partitions; by default none.
     notes : mapping of str to int
-        What a file of machines had that could not be used, and how often. Default: nothing.
+        Values of a file of machines that could not be used, and how often. Default: none.
 
     Raises
     ------

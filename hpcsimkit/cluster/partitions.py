@@ -268,7 +268,7 @@ class Partitions(Cluster[Any, Any]):
     closed : mapping of str to str
         States of partitions in which no job starts, by name, for messages. Default: none.
     notes : mapping of str to int
-        What a file of partitions had that could not be used, and how often. Default: nothing.
+        Values of a file of partitions that could not be used, and how often. Default: none.
 
     Raises
     ------

@@ -93,7 +93,7 @@ class Found(NamedTuple):
     tables : list of dict
         Partitions as tables of a file of partitions.
     places : list of str
-        Where each begins, for messages.
+        Places where they begin, for messages.
     closed : dict of str to str
         States of the partitions in which no job starts, which are left out.
     notes : dict of str to int

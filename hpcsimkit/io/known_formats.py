@@ -64,11 +64,11 @@ class NamedFormat(NamedTuple):
     name : str
         Name of the format.
     mark : str
-        What tells the format, in words.
+        Mark that tells the format, in words.
     looks : callable
         Check of the beginning of a file; true if it looks like one of the format.
     advice : str
-        What to do with such a file, in one sentence.
+        Sentence that says what to do with such a file.
     """
 
     name: str

@@ -56,9 +56,9 @@ class LogFormat(NamedTuple):
         Check of the beginning of a file, a :class:`~hpcsimkit.io.known_formats.Start`, that is
         true for a file of the format; by default only `marks` tell it.
     mark : str
-        What tells the format, in words, for pages; by default the field names.
+        Mark that tells the format, in words, for pages; by default the field names.
     requests : str
-        What the jobs of such a log request, for pages.
+        Requests of the jobs of such a log, in words, for pages.
     """
 
     name: str

@@ -97,7 +97,7 @@ def read_records(
     form : Format
         Format of the file.
     columns : Columns
-        What is known of its columns. Default: nothing.
+        Knowledge of its columns. Default: none.
     fields : sequence of str, optional
         Names of the columns of a file without a header; by default the first line has them.
     separator : str, optional
