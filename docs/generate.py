@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from pages.command_line import cli_page
-from pages.formats import formats_page
+from pages.formats import formats_page, logs_page, named_logs_page, slurm_page
 from pages.metrics import metrics_page
 from pages.modules import index_page, package_page, packages
 from pages.policies import policies_page
@@ -18,6 +18,9 @@ def write_all(folder: Path) -> None:
     found = packages()
     pages = {
         "formats.md": formats_page(),
+        "logs.md": logs_page(),
+        "named_logs.md": named_logs_page(),
+        "slurm_formats.md": slurm_page(),
         "metrics.md": metrics_page(),
         "policies.md": policies_page(),
         "cli.md": cli_page(),

@@ -114,7 +114,7 @@ HEAVY_AT_THE_TOP = {
 OPENING = {
     "open", "read_text", "read_bytes", "load", "loadtxt", "genfromtxt", "fromfile", "memmap", "read_csv", "read_parquet", "read_table",
     "read_metadata", "read_json", "read_pickle", "read_hdf", "read_excel", "read_feather", "ParquetFile", "ZipFile", "TarFile",
-    "GzipFile", "safe_open", "load_file", "input", "FileInput", "connect", "fdopen",
+    "GzipFile", "LZMAFile", "BZ2File", "CompressedInputStream", "safe_open", "load_file", "input", "FileInput", "connect", "fdopen",
 }  # fmt: skip
 """Names of functions of Python and of libraries that read a file."""
 
@@ -124,10 +124,11 @@ LOADING = {"json", "joblib", "marshal", "np", "numpy", "pickle", "safetensors", 
 """Libraries with a function ``load`` that reads a file."""
 
 OPENED_ELSEWHERE = {
-    "io.files": {"open", "GzipFile"},
+    "io.files": {"open", "GzipFile", "LZMAFile", "BZ2File", "CompressedInputStream"},
     "io.npz": {"ZipFile", "open", "load"},  # these, down to the empty line, are given bytes that were read
     "agents.networks.model_file": {"load"},
     "experiments.sweep.results": {"read_parquet"},
+    "workloads.readers.parquet_logs": {"read_metadata", "read_table"},
     "reports.saved_results": {"read_metadata", "read_table", "read_csv"},
     "reports.sweep.table": {"read_parquet", "read_csv"},
 

@@ -125,7 +125,10 @@ def test_backfill_of_every_job_shortens_waits(centre: LittleSlurm) -> None:
 def test_the_nodes_that_it_prints(tmp_path: Path) -> None:
     (tmp_path / "nodes.txt").write_text(nodes())
     (tmp_path / "nodes.toml").write_text(NODES)
-    assert Machines.read(tmp_path / "nodes.txt") == Machines.read(tmp_path / "nodes.toml")
+    printed, table = Machines.read(tmp_path / "nodes.txt"), Machines.read(tmp_path / "nodes.toml")
+    assert (printed.names, printed.features) == (table.names, table.features)
+    assert all(np.array_equal(printed.amount(name), table.amount(name)) for name in table.resources)
+    assert np.array_equal(printed.amount("gpus:a100"), printed.amount("gpus")), "the only model"
 
 
 def waits(jobs: list[Work]) -> list[int]:

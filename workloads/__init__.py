@@ -37,11 +37,16 @@ from hpcsimkit.workloads.models.mimic import Mimic
 from hpcsimkit.workloads.models.scaled import scaled
 from hpcsimkit.workloads.models.synthetic import burst, poisson
 from hpcsimkit.workloads.models.weekly_arrivals import WeeklyArrivals
+from hpcsimkit.workloads.readers.batsim import read_batsim
 from hpcsimkit.workloads.readers.beocat import days, training_set
 from hpcsimkit.workloads.readers.gpu_logs import read_eagle, read_openb, read_philly
 from hpcsimkit.workloads.readers.job_table import JOB_TABLE_COLUMNS, read_job_table, write_job_table
 from hpcsimkit.workloads.readers.logs import LOG_FORMATS, LogFormat, read_log
+from hpcsimkit.workloads.readers.parquet_logs import read_fdata, read_pm100
+from hpcsimkit.workloads.readers.pbs import read_pbs
 from hpcsimkit.workloads.readers.sacct import read_sacct
+from hpcsimkit.workloads.readers.sge import read_sge
+from hpcsimkit.workloads.readers.slurm_json import read_slurm_json
 from hpcsimkit.workloads.readers.swf import SWF_FIELDS, read_swf, swf_text, write_swf
 
 __all__ = [
@@ -74,13 +79,19 @@ __all__ = [
     "default_workload",
     "describe",
     "poisson",
+    "read_batsim",
     "read_eagle",
+    "read_fdata",
     "read_job_sets",
     "read_job_table",
     "read_log",
     "read_openb",
+    "read_pbs",
     "read_philly",
+    "read_pm100",
     "read_sacct",
+    "read_sge",
+    "read_slurm_json",
     "read_swf",
     "sampled",
     "scaled",

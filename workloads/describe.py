@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 from hpcsimkit.errors import WorkloadError
 from hpcsimkit.jobs.workload import Column, Workload
 from hpcsimkit.workloads.readers.local_time import calendar_of, local_time
+from hpcsimkit.workloads.readers.sieve import FORMAT, UNREAD, USED
 from hpcsimkit.workloads.readers.swf import NO_ESTIMATE
 
-__all__ = ["WEEKDAYS", "Description", "Value", "describe", "load_remark"]
+__all__ = ["WEEKDAYS", "Description", "Value", "describe", "load_remark", "most_in_use"]
 
 Value = int | float | str
 Rows = dict[str, Value]
@@ -104,6 +105,9 @@ def describe(workload: Workload, machine_size: int | None = None) -> Description
     ``TimeZoneString``, else UTC). A workload does not record which jobs had no estimate: their requested time
     is their run time, so all jobs for which the two are equal count as "exact or not given".
 
+    The sections ``log`` and ``stands out`` tell what was understood of a log, and what limits the conclusions
+    from it: equal limits of all jobs, no recorded waits, more in use on record than the machine has.
+
     Examples
     --------
     >>> w = Workload({"submit_time": [0, 3600], "run_time": [60, 30], "nodes": [1, 4]}, machine_size=4)
@@ -117,6 +121,8 @@ def describe(workload: Workload, machine_size: int | None = None) -> Description
     clock = local_time(workload)
     seconds = workload.submit_time + clock.offset
     sections: dict[str, Rows] = {
+        "log": _log(workload),
+        "stands out": _oddities(workload, machine),
         "jobs": _jobs(workload),
         "time": _time(workload, machine),
         **(_requests(workload) if workload.resources else _nodes(workload, machine)),
@@ -134,6 +140,52 @@ def describe(workload: Workload, machine_size: int | None = None) -> Description
         by_weekday=np.bincount(seconds // DAY % 7, minlength=7),
         calendar=clock.start is not None,
     )
+
+
+def _log(workload: Workload) -> Rows:
+    """Return what was understood of the log; an empty table for a generated workload."""
+    if workload.lines is None:
+        return {}
+    rows: Rows = {"format": workload.header.get(FORMAT, "Standard Workload Format")}
+    rows |= {key.lower(): workload.header[key] for key in (USED, UNREAD) if key in workload.header}
+    if workload.resources:
+        rows["resources"] = ", ".join(workload.resources)
+    rows["jobs left out"] = sum(workload.skipped.values())
+    return rows
+
+
+def _oddities(workload: Workload, machine: int | None) -> Rows:
+    """Return what limits the conclusions from a log."""
+    rows: Rows = {}
+    limits = np.unique(workload.requested_time)
+    if len(workload) > 1 and len(limits) == 1:
+        rows["all requested times are equal"] = f"{limits[0]} s"
+    if remark := load_remark(workload):
+        rows["waits"] = remark
+    if machine and not workload.resources and (most := most_in_use(workload)["nodes"]) > machine:
+        rows["more in use on record than exists"] = f"{most} of {machine} nodes"
+    return rows
+
+
+def most_in_use(workload: Workload) -> dict[str, int]:
+    """Return the largest amounts in use at once on record, of nodes and of each resource.
+
+    Jobs without a recorded wait do not count.
+
+    >>> columns = {"submit_time": [0, 1, 5], "run_time": [5, 9, 9], "nodes": [1, 2, 4]}
+    >>> most_in_use(Workload({**columns, "recorded_wait_time": [0, 0, 0]}))
+    {'nodes': 6}
+    """
+    known = workload.recorded_wait_time >= 0
+    start = (workload.submit_time + workload.recorded_wait_time)[known]
+    end = start + workload.run_time[known]
+    times = np.concatenate([end, start])  # of equal times, ends come first
+    order = np.argsort(times, kind="stable")
+    factor = np.where(workload.column("spread") == 1, 1, workload.nodes)
+    amounts = {"nodes": workload.nodes.astype(float)}
+    amounts |= {name: workload.column(name).astype(float) * factor for name in workload.resources}
+    changes = {name: np.concatenate([-each[known], each[known]])[order] for name, each in amounts.items()}
+    return {name: int(np.cumsum(each).max(initial=0)) for name, each in changes.items()}
 
 
 def load_remark(workload: Workload) -> str:

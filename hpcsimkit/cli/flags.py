@@ -93,7 +93,7 @@ Source = Annotated[
     Path | None,
     typer.Argument(
         metavar="LOG",
-        help="Path of a log (SWF, job table in CSV, output of sacct --parsable2 and others; plain or .gz), "
+        help="Path of a log (SWF, job table in CSV, output of sacct and others; plain or compressed), "
         "or of an experiment file (.toml).  [the built-in workload]",
     ),
 ]
@@ -209,6 +209,15 @@ OF_EXPERIMENT: Mapping[str, Any] = {
         "partition or gpu_type; repeat the option for several.  [constraints]",
         "--features",
     ),
+    "fields": option(
+        str,
+        "NAMES",
+        "Fields of an export of sacct without a header, separated by commas, as sacct was given them.  "
+        "[the first line]",
+    ),
+    "cluster_name": option(
+        str, "NAME", "Cluster whose jobs are simulated, in a log of several.  [all]", "--cluster"
+    ),
     "from_date": option(
         str,
         "DATE",
@@ -274,7 +283,7 @@ OF_EXPERIMENT: Mapping[str, Any] = {
 """Options by key of :class:`~hpcsimkit.experiments.comparison.experiment.Experiment`; a test checks them."""
 
 OF_JOBS = (
-    *("reader", "timezone", "features", "from_date", "to_date"),
+    *("reader", "timezone", "features", "fields", "cluster_name", "from_date", "to_date"),
     *("jobs", "skip", "nodes", "load_factor", "size", "strict"),
 )
 """Names of the options that determine the jobs of an experiment."""

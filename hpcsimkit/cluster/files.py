@@ -3,7 +3,8 @@
 The output of Slurm's ``scontrol show node`` is read, too; see :mod:`~hpcsimkit.cluster.scontrol`.
 
 The columns of the CSV table are ``MachineName`` and, for each resource, ``Total`` followed by its name:
-``TotalCPUs``, ``TotalGPUs``, ``TotalMemory``, or any other. An optional column ``Features`` lists words
+``TotalCPUs``, ``TotalGPUs``, ``TotalMemory``, or any other, also of a model, ``TotalGPUs:a100``, beside the
+total of all models. An optional column ``Features`` lists words
 separated by ``;``. Memory is in the unit of the logs, kB of 1000 bytes, or has an explicit unit (``128 GB``),
 in either all rows or none.
 
@@ -42,7 +43,8 @@ from hpcsimkit.io.budget import refuse_beyond
 from hpcsimkit.io.documents import csv_text, toml_values
 from hpcsimkit.io.files import read_bytes, write_bytes
 from hpcsimkit.io.formats import Format
-from hpcsimkit.io.units import MEMORY_UNITS, RESOURCES, memory_bytes
+from hpcsimkit.io.known_formats import named_format
+from hpcsimkit.io.units import MEMORY_UNITS, RESOURCES, memory_bytes, ranked_resources, total_of
 
 __all__ = [
     "MachineTable",
@@ -52,6 +54,9 @@ __all__ = [
     "read_machines",
     "write_machines",
 ]
+
+START = 1 << 16
+"""Number of characters from which a foreign format is recognised."""
 
 NAME, TOTAL, FEATURES = "MachineName", "Total", "Features"
 
@@ -68,6 +73,8 @@ class MachineTable(Protocol):
         resources: Sequence[str],
         amounts: ArrayLike,
         features: Sequence[Collection[str]] = (),
+        *,
+        notes: Mapping[str, int] = ...,
     ) -> None: ...
 
     @property
@@ -136,10 +143,14 @@ def _text(path: str | os.PathLike[str]) -> str:
 
 def _from_scontrol(path: str | os.PathLike[str], text: str, kind: type[MachinesT]) -> MachinesT:
     refuse_beyond("machines", text.count(f"{NODE}="), path)
-    nodes = nodes_of_scontrol(text, path)
-    amounts = [[node.cpus, node.gpus, node.memory] for node in nodes]
+    nodes, notes = nodes_of_scontrol(text, path)
+    devices = sorted({name for node in nodes for name in node.devices})
+    resources = ranked_resources([*RESOURCES, *devices])
+    amounts = [[node.amount(name) for name in resources] for node in nodes]
     try:
-        return kind([node.name for node in nodes], RESOURCES, amounts, [node.features for node in nodes])
+        return kind(
+            [node.name for node in nodes], resources, amounts, [node.features for node in nodes], notes=notes
+        )
     except UsageError as error:
         raise UsageError(f"{path}: {error}") from None
 
@@ -155,7 +166,7 @@ def _from_csv(path: str | os.PathLike[str], text: str, kind: type[MachinesT]) ->
     except csv.Error as error:
         raise UsageError(f"{path}: a table of machines is needed, found no CSV: {error}") from None
     header = [cell.strip() for cell in lines[0]] if lines else []
-    resources = _resources(path, header)
+    resources = _resources(path, header, text)
     names, amounts, features = [], [], []
     seen: dict[str, int] = {}
     units: dict[bool, int] = {}
@@ -182,11 +193,13 @@ def _from_csv(path: str | os.PathLike[str], text: str, kind: type[MachinesT]) ->
         raise UsageError(f"{path}: {error}") from None
 
 
-def _resources(path: str | os.PathLike[str], header: Sequence[str]) -> dict[str, str]:
+def _resources(path: str | os.PathLike[str], header: Sequence[str], text: str) -> dict[str, str]:
     """Return the resource of each column, in the usual order of resources."""
     found = {column: column.removeprefix(TOTAL).lower() for column in header if column.startswith(TOTAL)}
     unknown = [column for column in header if column not in (NAME, FEATURES) and not found.get(column)]
     once = len(set(header)) == len(header) and len(set(found.values())) == len(found)
+    if NAME not in header and (named := named_format(str(path), text[:START].encode())):
+        raise UsageError(f"{path}: {named.refusal}")
     if NAME not in header or not found or unknown or not once:
         raise UsageError(
             f"{path}:1: a header of {NAME}, TotalMemory, TotalCPUs, TotalGPUs (and {FEATURES}), each once, "
@@ -194,8 +207,7 @@ def _resources(path: str | os.PathLike[str], header: Sequence[str]) -> dict[str,
         )
     _check_spelling(f"{path}:1", found.values())
     column_of = {resource: column for column, resource in found.items()}
-    ranked = [resource for resource in dict.fromkeys((*RESOURCES, *column_of)) if resource in column_of]
-    return {column_of[resource]: resource for resource in ranked}
+    return {column_of[resource]: resource for resource in ranked_resources(column_of)}
 
 
 def _cell(text: str, resource: str, where: str, units: dict[bool, int]) -> int:
@@ -222,7 +234,7 @@ def _check_spelling(where: str, names: Iterable[str]) -> None:
     usual = (*RESOURCES, "count", "name", "features")
     for name in names:
         close = close_words(name.lower(), usual, cutoff=0.8)
-        if close and name not in usual:
+        if close and name not in usual and not total_of(name):
             raise UsageError(f"{where}: unknown name {name!r}; did you mean {close[0]!r}?")
 
 
@@ -323,7 +335,7 @@ def machines_text(machines: MachineTable) -> str:
     node2,32,1500 GB,a100;big
     """
     features = any(machines.features)
-    columns = [f"{TOTAL}{SPELLED.get(name, name)}" for name in machines.resources]
+    columns = [f"{TOTAL}{_spelled(name)}" for name in machines.resources]
     rows = []
     for name, amounts, words in zip(
         machines.names, machines.capacity.tolist(), machines.features, strict=True
@@ -334,6 +346,11 @@ def machines_text(machines: MachineTable) -> str:
         ]
         rows.append([name, *cells, *[";".join(sorted(words))] * features])
     return csv_text([NAME, *columns, *[FEATURES] * features], rows)
+
+
+def _spelled(resource: str) -> str:
+    total, colon, model = resource.partition(":")
+    return f"{SPELLED.get(total, total)}{colon}{model}"
 
 
 def _exact_memory(amount: int) -> str:

@@ -19,7 +19,7 @@ from hpcsimkit.cluster.request import Conditions, Count, Mask, Need, Places, Sha
 from hpcsimkit.cluster.request_table import NeedTable
 from hpcsimkit.cluster.room import MachineRoom
 from hpcsimkit.errors import UsageError
-from hpcsimkit.io.units import RESOURCES, resource_amount
+from hpcsimkit.io.units import ranked_resources, resource_amount, total_of
 from hpcsimkit.jobs.columns import AMOUNT_LIMIT
 from hpcsimkit.jobs.constraint import SIGNS, counted, satisfied
 from hpcsimkit.jobs.job import Job, Request
@@ -38,17 +38,21 @@ class Machines(Cluster[MachineLevel, Allocation]):
     names : sequence of str
         Unique names of the machines.
     resources : sequence of str
-        Names of the resources. The first is the reference of utilisation. A job of a log that contains
+        Names of the resources. Models of a resource, such as ``gpus:a100``, are resources beside it; ``gpus``
+        counts all of them. The first is the reference of utilisation. A job of a log that contains
         processor counts only takes ``cpus``, or the first resource if there are none, on any machines.
     amounts : array of int64, shape (machines, resources)
         Amount of each resource on each machine, >= 0; memory in bytes.
     features : sequence of collections of str, optional
         Features of each machine, to which constraints refer, such as partitions; by default none.
+    notes : mapping of str to int
+        Values of a file of machines that could not be used, and how often. Default: none.
 
     Raises
     ------
     UsageError
-        There is no machine or no resource, a name occurs twice, or an amount is not a whole number >= 0.
+        There is no machine or no resource, a name occurs twice, an amount is not a whole number >= 0, or a
+        machine has more of the models of a resource than of the resource.
 
     Examples
     --------
@@ -67,6 +71,7 @@ class Machines(Cluster[MachineLevel, Allocation]):
     resources: Sequence[str]
     amounts: ArrayLike
     features: Sequence[Collection[str]] = ()
+    notes: Mapping[str, int] = field(default_factory=dict, kw_only=True, repr=False)
     needs: NeedTable = field(init=False, repr=False)
     _known: dict[tuple[int, Request | None], tuple[int, Need]] = field(
         default_factory=dict, init=False, repr=False
@@ -79,7 +84,7 @@ class Machines(Cluster[MachineLevel, Allocation]):
         features = tuple(map(_features, self.features)) or (frozenset(),) * len(names)
         if len(features) != len(names):
             raise UsageError(f"{len(names)} machines need as many sets of features, found {len(features)}")
-        amounts = _whole_amounts(self.amounts, names, resources)
+        resources, amounts = _with_totals(names, resources, _whole_amounts(self.amounts, names, resources))
         checked = {"names": names, "resources": resources, "amounts": amounts, "features": features}
         self.__dict__.update(checked, needs=NeedTable(*amounts.shape), _too_large=np.zeros(0, dtype=np.bool_))
 
@@ -113,7 +118,7 @@ class Machines(Cluster[MachineLevel, Allocation]):
             raise UsageError(f"machines need a name of letters, found {name!r}")
         if not amounts:
             raise UsageError("machines need at least one resource, such as cpus=32")
-        ranked = {key: amounts[key] for key in (*RESOURCES, *amounts) if key in amounts}
+        ranked = {key: amounts[key] for key in ranked_resources(amounts)}
         row = [resource_amount(key, value) for key, value in ranked.items()]
         names = [f"{name}{number}" for number in range(1, count + 1)]
         return cls(names, list(ranked), [row] * count, [features] * count)
@@ -161,9 +166,7 @@ class Machines(Cluster[MachineLevel, Allocation]):
         >>> Machines.joined([Machines.of(1, cpus=4), Machines.of(2, cpus=8, gpus=1)]).names
         ('node1', 'node2', 'node3')
         """
-        named = {key for part in parts for key in part.resources}
-        ranked = dict.fromkeys((*RESOURCES, *(key for part in parts for key in part.resources)))
-        resources = [key for key in ranked if key in named]
+        resources = ranked_resources(key for part in parts for key in part.resources)
         amounts = [np.column_stack([part.amount(key) for key in resources]) for part in parts]
         names = list(_unused(name for part in parts for name in part.names))
         return cls(names, resources, np.vstack(amounts), [words for part in parts for words in part.features])
@@ -247,23 +250,42 @@ class Machines(Cluster[MachineLevel, Allocation]):
         if request is None:
             unit = "cpus" if "cpus" in self.resources else self.unit
             request = Request((unit,), (nodes,), spread=True)
-        amounts = [request.amount(resource) for resource in self.resources]
+        asked = _asked_totals(request)
         there = dict(zip(self.resources, self.totals, strict=True))
-        asked = zip(request.resources, request.amounts, strict=True)
-        lacking = {name: amount for name, amount in asked if amount and not there.get(name)}
+        features = [self._feature_of(name) for name, amount in asked.items() if amount and name not in there]
+        lacking = {
+            name: amount
+            for name, amount in asked.items()
+            if amount and not there.get(name) and self._feature_of(name) is None
+        }
         return Need(
             self._shape,
-            amounts,
+            [asked.get(resource, 0) for resource in self.resources],
             nodes=nodes,
             spread=request.spread,
             exclusive=request.exclusive,
-            conditions=self._conditions(nodes, request),
+            conditions=self._conditions(nodes, request, filter(None, features)),
             lacking=lacking,
         )
 
-    def _conditions(self, nodes: int, request: Request) -> Conditions:
-        """Return the constraint for all nodes of a job, and the counts of fewer."""
+    def _feature_of(self, resource: str) -> str | None:
+        """Return the feature that stands for a model which is no resource here; None if it is needed as one.
+
+        An empty text stands for any machine: on machines of which no model is known, all have the same.
+        """
+        total = total_of(resource)
+        if not total or resource in self.resources or total not in self.resources:
+            return None
+        model = resource.removeprefix(f"{total}:")
+        words = (word for each in self.features for word in each if word.lower() == model)
+        named = any(total_of(each) == total for each in self.resources)
+        return next(words, None if named else "")
+
+    def _conditions(self, nodes: int, request: Request, features: Iterable[str]) -> Conditions:
+        """Return the constraint for all nodes of a job, which includes further features, and the counts."""
         everywhere, counts = counted(request.constraint)
+        for feature in features:
+            everywhere = f"{feature}&({everywhere})" if everywhere else feature
         if counts and request.spread:
             raise UsageError(f"a pooled request has no nodes to count, found {request.constraint!r}")
         if sum(number for _, number in counts) > nodes:
@@ -438,6 +460,38 @@ def _features(words: Collection[str]) -> frozenset[str]:
             f"features need to be a list of words without '&', '|', '*' and brackets, found {words!r}"
         )
     return frozenset(words)
+
+
+def _asked_totals(request: Request) -> dict[str, int]:
+    """Return the requested amounts, of a resource at least as much as of its models in all."""
+    asked = dict(zip(request.resources, request.amounts, strict=True))
+    for total in {total_of(name) for name in asked} - {""}:
+        models = sum(amount for name, amount in asked.items() if total_of(name) == total)
+        asked[total] = max(asked.get(total, 0), models)
+    return asked
+
+
+def _with_totals(
+    names: Sequence[str], resources: tuple[str, ...], amounts: MachineLevel
+) -> tuple[tuple[str, ...], MachineLevel]:
+    """Return resources and amounts with the totals of all models, before the first model if there is none."""
+    for total in dict.fromkeys(filter(None, map(total_of, resources))):
+        models = [place for place, name in enumerate(resources) if total_of(name) == total]
+        in_all = amounts[:, models].sum(axis=1)
+        if total not in resources:
+            first = models[0]
+            resources = (*resources[:first], total, *resources[first:])
+            amounts = np.asfortranarray(np.insert(amounts, first, in_all, axis=1))
+            amounts.setflags(write=False)
+            continue
+        short = in_all > amounts[:, resources.index(total)]
+        if short.any():
+            row = int(np.argmax(short))
+            found = amounts[row, resources.index(total)]
+            raise UsageError(
+                f"machine {names[row]!r} needs {in_all[row]} {total} for its models, found {found}"
+            )
+    return resources, amounts
 
 
 def _whole_amounts(amounts: ArrayLike, names: Sequence[str], resources: Sequence[str]) -> MachineLevel:

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from fnmatch import fnmatchcase
 from tomllib import TOMLDecodeError
 from typing import Any
@@ -33,6 +33,7 @@ from hpcsimkit.errors import UsageError
 from hpcsimkit.io.documents import toml_values
 from hpcsimkit.io.files import read_bytes
 from hpcsimkit.io.formats import Format
+from hpcsimkit.io.known_formats import named_format
 
 __all__ = ["partitions_of_tables", "read_partitions"]
 
@@ -63,12 +64,15 @@ def read_partitions(
     try:
         text = read_bytes(path, Format.PARTITIONS, lines=True).decode("utf-8-sig")
         if is_scontrol(text):
-            found, places = tables_of_scontrol(text, path, machines=machines is not None)
-            return _partitions(found, places, machines, column, f"{path}: ")
+            found = tables_of_scontrol(text, path, machines=None if machines is None else machines.names)
+            read = _partitions(found.tables, found.places, machines, column, f"{path}: ")
+            return replace(read, notes=found.notes, closed=found.closed)
         content = toml_values(text, path)
     except UnicodeDecodeError:
         raise UsageError(f"{path}: tables of partitions are needed, found no UTF-8 text") from None
     except TOMLDecodeError as error:
+        if named := named_format(str(path), text.encode()):
+            raise UsageError(f"{path}: {named.refusal}") from None
         raise UsageError(f"{path}: not TOML: {error}") from None
     tables = content.get("partitions")
     if set(content) != {"partitions"} or not isinstance(tables, list) or not tables:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -25,6 +25,12 @@ __all__ = ["COLUMNS", "Partition", "Partitions", "View"]
 
 COLUMNS = ("partition", "queue", "qos")
 """Columns of a workload that may name the partitions of its jobs."""
+
+NEAREST = {
+    "ExclusiveUser": "whole machines (exclusive = true in a file of partitions)",
+    "OverSubscribe": "as many times the CPUs in the file of machines",
+}
+"""What comes nearest to rules of sharing that are not simulated, by the beginning of the rule."""
 
 MAY_NOT_RUN = "may not run in any of its partitions"
 """Reason for which no partition admits the jobs of some users, accounts and QOS."""
@@ -73,6 +79,11 @@ class Partition:
         as ``"sjf"``.
     default : bool
         Whether jobs without a partition belong to this one. Default: False.
+    exclusive : bool
+        Whether jobs have whole machines here, which they share with no other job; see
+        :meth:`Partitions.with_rules`. Default: False.
+    shared : str, optional
+        Rule of sharing machines that is not simulated, for remarks, such as ``"OverSubscribe=FORCE:4"``.
 
     Raises
     ------
@@ -98,6 +109,8 @@ class Partition:
     denied_qos: Collection[str] = ()
     order: Any = None
     default: bool = False
+    exclusive: bool = False
+    shared: str | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name or "," in self.name:
@@ -110,8 +123,11 @@ class Partition:
             raise self._invalid("default_time", f"at most max_time, {self.max_time} s", self.default_time)
         if not _is_whole(self.priority):
             raise self._invalid("priority", "a whole number", self.priority)
-        if not isinstance(self.default, bool):
-            raise self._invalid("default", "true or false", self.default)
+        for key in ("default", "exclusive"):
+            if not isinstance(getattr(self, key), bool):
+                raise self._invalid(key, "true or false", getattr(self, key))
+        if not isinstance(self.shared, str | None):
+            raise self._invalid("shared", "a text", self.shared)
         self._check_names()
         self._check_billing()
         for key in ("max_per_job", "max_per_node", "in_use"):
@@ -249,6 +265,10 @@ class Partitions(Cluster[Any, Any]):
     column : str
         Column of a workload, one of `COLUMNS`, with the partitions of its jobs; the label of a value may list
         several names, separated by commas. Default: ``"partition"``.
+    closed : mapping of str to str
+        States of partitions in which no job starts, by name, for messages. Default: none.
+    notes : mapping of str to int
+        Values of a file of partitions that could not be used, and how often. Default: none.
 
     Raises
     ------
@@ -269,6 +289,8 @@ class Partitions(Cluster[Any, Any]):
     parts: Sequence[Partition]
     machines: Machines | None = None
     column: str = "partition"
+    closed: Mapping[str, str] = field(default_factory=dict, repr=False)
+    notes: Mapping[str, int] = field(default_factory=dict, repr=False, compare=False)
     whole: Nodes | Machines = field(init=False, repr=False)
     views: tuple[View, ...] = field(init=False, repr=False, compare=False)
 
@@ -363,6 +385,15 @@ class Partitions(Cluster[Any, Any]):
         >>> parts.reasons(Workload(columns)).tolist()
         ['', "exceeds max_time of partition 'short'", "exceeds nodes of partition 'short'"]
         """
+        missing = self.missing(workload)
+        here = missing == ""
+        there = np.asarray(here.nonzero()[0])
+        reasons = missing.copy()
+        reasons[there] = self._reasons(workload.select(there))
+        return reasons
+
+    def _reasons(self, workload: Workload) -> NDArray[Any]:
+        """Return the reasons of jobs of partitions that exist."""
         reasons = np.full(len(workload), MAY_NOT_RUN, dtype=object)
         for jobs, part, view in zip(self._named(workload), self.parts, self.views, strict=True):
             within = "nodes" if part.machines is None else "machines"
@@ -373,6 +404,33 @@ class Partitions(Cluster[Any, Any]):
                 jobs &= ~beyond
         reasons[self.admitted(workload).any(axis=0)] = ""
         return reasons
+
+    def missing(self, workload: Workload) -> NDArray[Any]:
+        """Return why jobs are of no partition, text, shape (jobs,); empty if they name one that exists."""
+        values, value_of = np.unique(workload.column(self.column), return_inverse=True)
+        texts = [workload.label(self.column, value) if value >= 0 else "" for value in values.tolist()]
+        reasons = np.array([*(self._missing(text) for text in texts), ""], dtype=object)[:-1]
+        return reasons[value_of]
+
+    def _missing(self, text: str) -> str:
+        if self._positions(text):
+            return ""
+        names = [name.strip() for name in text.split(",")]
+        state = next((self.closed[name] for name in names if name in self.closed), None)
+        if state is not None:
+            return f"may not run: partition {text!r} is {state}"
+        if not text:
+            return "may not run: no partition named"
+        close = close_words(names[0], self.names)
+        return f"may not run: unknown partition {text!r}" + f"; nearest: {', '.join(close)}" * bool(close)
+
+    def partly_unknown(self, workload: Workload) -> NDArray[np.bool_]:
+        """Return which jobs name partitions that do not exist beside others, bool, shape (jobs,)."""
+        values, value_of = np.unique(workload.column(self.column), return_inverse=True)
+        texts = [workload.label(self.column, value) if value >= 0 else "" for value in values.tolist()]
+        return np.array(
+            [0 < len(self._positions(text)) < len(text.split(",")) for text in texts], dtype=bool
+        )[value_of]
 
     def _named(self, workload: Workload) -> NDArray[np.bool_]:
         """Return which jobs name each partition, bool, shape (partitions, jobs)."""
@@ -390,27 +448,64 @@ class Partitions(Cluster[Any, Any]):
         Returns
         -------
         (int, str) or None
-            None if all jobs name partitions that exist.
+            None if all jobs name a partition that exists.
         """
         values, rows = np.unique(workload.column(self.column), return_index=True)
         for row, value in sorted(zip(rows.tolist(), values.tolist(), strict=True)):
-            try:
-                self._positions(workload.label(self.column, value) if value >= 0 else "")
-            except KeyError as error:
-                name: str = error.args[0]
-                close = close_words(name, self.names)
-                found = f"partition {name!r}" if value >= 0 else "none"
-                found += f"; nearest: {', '.join(close)}" * bool(close)
-                job = workload.label("id", int(workload.column("id")[row]))
-                return row, f"job {job} needs a partition: {', '.join(self.names)}; found {found}"
+            text = workload.label(self.column, value) if value >= 0 else ""
+            if self._positions(text):
+                continue
+            name = text.split(",")[0].strip()
+            close = close_words(name, self.names)
+            found = f"partition {name!r}" if value >= 0 else "none"
+            found += f", which is {self.closed[name]}" if name in self.closed else ""
+            found += f"; nearest: {', '.join(close)}" * bool(close)
+            job = workload.label("id", int(workload.column("id")[row]))
+            return row, f"job {job} needs a partition: {', '.join(self.names)}; found {found}"
         return None
 
     def _positions(self, text: str) -> list[int]:
-        """Return the numbers of the partitions in a text; raise a KeyError for an unknown name."""
+        """Return the numbers of the partitions in a text that exist."""
         if not text and self._default is not None:
             return [self.parts.index(self._default)]
         numbers = {part.name: number for number, part in enumerate(self.parts)}
-        return [numbers[name.strip()] for name in text.split(",")]
+        return [numbers[name] for name in map(str.strip, text.split(",")) if name in numbers]
+
+    def with_rules(self, workload: Workload) -> Workload:
+        """Return a workload in which jobs have whole machines where the rules of their partitions say so.
+
+        Jobs of partitions with rules that are not simulated are counted in the notes, and so are jobs that
+        may also run in a partition that shares its machines, and share them everywhere.
+
+        Examples
+        --------
+        >>> from hpcsimkit import Machines
+        >>> nodes = Machines.of(2, cpus=8)
+        >>> parts = Partitions([Partition("a"), Partition("b", exclusive=True)], nodes)
+        >>> columns = {"submit_time": [0, 0], "run_time": [9, 9], "nodes": [1, 1], "partition": [0, 1]}
+        >>> w = Workload({**columns, "cpus": [1, 1]}, resources=("cpus",), labels={"partition": ("a", "b")})
+        >>> parts.with_rules(w).column("exclusive").tolist()
+        [-1, 1]
+        """
+        notes = {**workload.notes}
+        named = self._named(workload) if any(part.exclusive or part.shared for part in self.parts) else None
+        if named is None:
+            return workload
+        for part, jobs in zip(self.parts, named, strict=True):
+            count = int(np.count_nonzero(jobs))
+            if part.shared and count:
+                nearest = NEAREST.get(part.shared.partition("=")[0], "whole machines")
+                notes[f"{part.shared} of partition {part.name!r} not simulated; nearest: {nearest}"] = count
+        alone = np.array([part.exclusive for part in self.parts], dtype=bool)
+        somewhere = named[alone].any(axis=0)
+        everywhere = somewhere & ~named[~alone].any(axis=0)
+        if self.machines is None or not workload.resources or not somewhere.any():
+            return replace(workload, notes=notes)
+        if (somewhere & ~everywhere).any():
+            text = "whole machines in some of their partitions only: shared in all"
+            notes[text] = int(np.count_nonzero(somewhere & ~everywhere))
+        exclusive = np.where(everywhere, 1, workload.column("exclusive"))
+        return replace(workload, columns={**workload.columns, "exclusive": exclusive}, notes=notes)
 
     def misfits(self, workload: Workload) -> NDArray[np.bool_]:
         """Return which jobs no partition admits, bool, shape (jobs,)."""

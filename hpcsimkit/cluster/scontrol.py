@@ -4,28 +4,34 @@ The text, in several lines or with ``--oneliner``, consists of blocks of ``key=v
 with ``PartitionName`` or ``NodeName``. See https://slurm.schedmd.com/scontrol.html.
 
 Of partitions, ``Nodes`` (without machines: ``TotalNodes``), ``MaxTime, DefaultTime, MaxNodes, MaxCPUsPerNode,
-MaxMemPerNode, PriorityTier, Default, State, AllowAccounts, DenyAccounts, AllowQos, DenyQos`` are read, and of
-``TRESBillingWeights`` the weights of CPUs, memory and GPUs. All other keys are ignored, among them
-``AllowGroups``: Unix groups are not in the accounting. Partitions with the state ``DOWN`` or ``INACTIVE``
+MaxMemPerNode, PriorityTier, Default, State, AllowAccounts, DenyAccounts, AllowQos, DenyQos`` are read, of
+``TRESBillingWeights`` the weights of CPUs, memory and GPUs, and ``OverSubscribe=EXCLUSIVE``. Other rules of
+sharing nodes (``OverSubscribe=FORCE:4``, ``ExclusiveUser``) are noted, but not simulated. All other keys
+are ignored, among them ``AllowGroups``: Unix groups are not in the accounting. A value that cannot be used is
+left out and noted. Partitions with the state ``DOWN`` or ``INACTIVE``
 are left out, since no job starts in them. ``MaxCPUsPerNode``, which in Slurm limits all jobs of the partition
 on a node together, limits each job here. Limits of a partition's ``QoS`` are not in this output: add a line
 ``GrpTRES=cpu=100,gres/gpu=8``, as ``sacctmgr show qos format=GrpTRES`` prints it, to the partition, whose
 ``in_use`` it is.
 
-Of nodes, ``CPUEfctv`` (else ``CPUTot``), ``RealMemory`` without ``MemSpecLimit``, the GPUs in ``Gres``, and
-``AvailableFeatures`` are read. Nodes in all states are kept.
+Of nodes, ``CPUEfctv`` (else ``CPUTot``), ``RealMemory`` without ``MemSpecLimit``, the GPUs in ``Gres`` (else
+in ``CfgTRES``), and ``AvailableFeatures`` are read. GPUs of a model are a resource such as ``gpus:a100``
+beside ``gpus``; MIG slices, shards and shares (``mps``) are resources of their own. Nodes in all states are
+kept.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator
+from functools import partial
 from typing import Any, NamedTuple
 
 from hpcsimkit.errors import UsageError
+from hpcsimkit.io.units import MIG, resource_of, total_of
 
-__all__ = ["NODE", "Node", "expanded", "is_scontrol", "nodes_of_scontrol", "tables_of_scontrol"]
+__all__ = ["NODE", "Found", "Node", "expanded", "is_scontrol", "nodes_of_scontrol", "tables_of_scontrol"]
 
 FIRST, NODE = "PartitionName", "NodeName"
 """First keys of the blocks of partitions and of nodes."""
@@ -37,6 +43,9 @@ STATES = {"UP": True, "DRAIN": True, "DOWN": False, "INACTIVE": False}
 """States of a partition, and whether jobs start in it; ``DRAIN`` only refuses new jobs."""
 
 UNLIMITED = {"UNLIMITED", "INFINITE", "NONE", "(NULL)", "N/A", ""}
+
+ORDER = ("max_time", "default_time", "max_nodes", "max_per_node", "in_use", "billing", "priority", "default")
+"""Order of the keys of a table after those of its nodes."""
 
 LISTS = {
     "accounts": "AllowAccounts",
@@ -51,18 +60,24 @@ TRES = re.compile(r"([a-z]+(?:/[\w.:-]+)?)=(\d{1,12}(?:\.\d{1,12})?)([kmgtp]?)")
 MEMORY_UNITS = {"k": 1024, "": MIB, "m": MIB, "g": 1024**3, "t": 1024**4, "p": 1024**5}
 PAIR = re.compile(r"(?:^|\s)([A-Za-z]\w*)=(\S*)")
 PART = re.compile(r"[^,\[\]]*(?:\[[^\]]*\][^,\[\]]*)*")
-GPUS = re.compile(r"(?:^|,)gpu:(?:[^:,(]+:)?(\d+)")
+IN_BRACKETS = re.compile(r"\([^()]*\)")
+GRES = re.compile(r"(?:^|,)gres/(gpu|shard|mps):?([^=,]*)=(\d{1,9})")
+DEVICES = ("gpu", "shard", "mps")
 MOST_NAMES = 1_000_000
 
 
 class Node(NamedTuple):
-    """A node: its name, CPUs, GPUs, memory [bytes] and features."""
+    """A node: its name, CPUs, memory [bytes], features, and devices by resource."""
 
     name: str
     cpus: int
-    gpus: int
     memory: int
     features: list[str]
+    devices: dict[str, int]
+
+    def amount(self, resource: str) -> int:
+        """Return the amount of a resource."""
+        return {"cpus": self.cpus, "memory": self.memory, **self.devices}.get(resource, 0)
 
 
 def is_scontrol(text: str, first: str = FIRST) -> bool:
@@ -70,10 +85,31 @@ def is_scontrol(text: str, first: str = FIRST) -> bool:
     return text.lstrip().startswith(f"{first}=")
 
 
-def tables_of_scontrol(
-    text: str, path: str | os.PathLike[str], *, machines: bool
-) -> tuple[list[dict[str, Any]], list[str]]:
-    """Return the partitions as tables of a file of partitions, and where each begins, for messages.
+class Found(NamedTuple):
+    """The partitions in the output of ``scontrol``.
+
+    Parameters
+    ----------
+    tables : list of dict
+        Partitions as tables of a file of partitions.
+    places : list of str
+        Places where they begin, for messages.
+    closed : dict of str to str
+        States of the partitions in which no job starts, which are left out.
+    notes : dict of str to int
+        Values that could not be used, with the line of each, and how often.
+    """
+
+    tables: list[dict[str, Any]]
+    places: list[str]
+    closed: dict[str, str]
+    notes: dict[str, int]
+
+
+def tables_of_scontrol(text: str, path: str | os.PathLike[str], *, machines: Collection[str] | None) -> Found:
+    """Return the partitions as tables of a file of partitions.
+
+    Values that cannot be used are left out and noted, and so are machines that do not exist.
 
     Parameters
     ----------
@@ -81,39 +117,64 @@ def tables_of_scontrol(
         Output of ``scontrol show partition``.
     path : path
         Path of the file, for messages.
-    machines : bool
-        Whether partitions consist of machines (``Nodes``) or of counted nodes (``TotalNodes``).
+    machines : collection of str or None
+        Names of the machines of partitions (``Nodes``); None for counted nodes (``TotalNodes``).
 
     Raises
     ------
     UsageError
-        A value is invalid; the message names the line.
+        There is no partition in which jobs start.
 
     Examples
     --------
     >>> text = "PartitionName=gpu Default=YES MaxTime=2-00:00:00 Nodes=gpu[01-02] PriorityTier=3 State=UP"
-    >>> tables_of_scontrol(text, "partitions.txt", machines=True)[0]
+    >>> tables_of_scontrol(text, "partitions.txt", machines=["gpu01", "gpu02"]).tables
     [{'name': 'gpu', 'machines': ['gpu01', 'gpu02'], 'max_time': 172800, 'priority': 3, 'default': True}]
     """
-    tables, places = [], []
+    found = Found([], [], {}, {})
     for place, values in _blocks(text, path):
+        name, state = values[FIRST], values.get("State", "UP").upper()
+        notes = _Notes(f"{place}partition {name!r}: ")
+        if state not in STATES:
+            notes.add(f"State needs one of {', '.join(STATES)}, found {state!r}")
+        if not STATES.get(state, True):
+            found.closed[name] = state
+            continue
+        table = _table(values, machines, notes)
+        if not table.get("machines" if machines is not None else "nodes"):
+            what = "at least one machine" if machines is not None else "a number of nodes"
+            notes.add(f"{what} is needed, found none")
+        else:
+            found.tables.append(table)
+            found.places.append(place)
+        found.notes.update(notes.counts)
+    if not found.tables:
+        none = next(iter(found.notes), f"{path}: a partition in the state UP is needed, found none")
+        raise UsageError(none)
+    return found
+
+
+class _Notes:
+    """Notes on values that cannot be used, with where they are."""
+
+    def __init__(self, place: str) -> None:
+        self.place = place
+        self.counts: dict[str, int] = {}
+
+    def add(self, text: str, count: int = 1) -> None:
+        self.counts[f"{self.place}{text}"] = count
+
+    def unless(self, read: Callable[[], Any]) -> Any:
+        """Return what a function reads; None if it cannot be used, which is noted."""
         try:
-            state = values.get("State", "UP").upper()
-            if state not in STATES:
-                raise UsageError(f"State needs one of {', '.join(STATES)}, found {state!r}")
-            table = _table(values, machines=machines)
+            return read()
         except UsageError as error:
-            raise UsageError(f"{place}partition {values[FIRST]!r}: {error}") from None
-        if STATES[state]:
-            tables.append(table)
-            places.append(place)
-    if not tables:
-        raise UsageError(f"{path}: a partition in the state UP is needed, found none")
-    return tables, places
+            self.add(str(error))
+            return None
 
 
-def nodes_of_scontrol(text: str, path: str | os.PathLike[str]) -> list[Node]:
-    """Return the nodes in the output of ``scontrol show node``.
+def nodes_of_scontrol(text: str, path: str | os.PathLike[str]) -> tuple[list[Node], dict[str, int]]:
+    """Return the nodes in the output of ``scontrol show node``, and notes on those that cannot be used.
 
     Parameters
     ----------
@@ -125,26 +186,30 @@ def nodes_of_scontrol(text: str, path: str | os.PathLike[str]) -> list[Node]:
     Raises
     ------
     UsageError
-        A value is invalid or missing, or a node occurs twice; the message names the line.
+        No node can be used; the message names the line of the first.
 
     Examples
     --------
     >>> text = "NodeName=gpu1 CPUTot=32 AvailableFeatures=ib,a100 Gres=gpu:a100:4(S:0-1) RealMemory=2"
-    >>> nodes_of_scontrol(text, "nodes.txt")
-    [Node(name='gpu1', cpus=32, gpus=4, memory=2097152, features=['ib', 'a100'])]
+    >>> nodes_of_scontrol(text, "nodes.txt")[0]
+    [Node(name='gpu1', cpus=32, memory=2097152, features=['ib', 'a100'], devices={'gpus:a100': 4, 'gpus': 4})]
     """
     places: dict[str, str] = {}
     nodes = []
+    notes: dict[str, int] = {}
     for place, values in _blocks(text, path, NODE):
         try:
             node = _node(values)
             if node.name in places:
                 raise UsageError(f"it is listed already in {places[node.name].removesuffix(': ')}")
         except UsageError as error:
-            raise UsageError(f"{place}node {values[NODE]!r}: {error}") from None
+            notes[f"{place}node {values[NODE]!r}: {error}"] = 1
+            continue
         places[node.name] = place
         nodes.append(node)
-    return nodes
+    if not nodes:
+        raise UsageError(next(iter(notes), f"{path}: nodes are needed, found none"))
+    return nodes, notes
 
 
 def _node(values: dict[str, str]) -> Node:
@@ -154,8 +219,41 @@ def _node(values: dict[str, str]) -> Node:
         raise UsageError("CPUTot and RealMemory are needed, found no number")
     reserved = _whole("MemSpecLimit", values.get("MemSpecLimit", "")) or 0
     features = _listed(values.get("AvailableFeatures", "")) or []
-    gpus = sum(map(int, GPUS.findall(values.get("Gres", ""))))
-    return Node(values[NODE], cpus, gpus, max(memory - reserved, 0) * MIB, features)
+    return Node(values[NODE], cpus, max(memory - reserved, 0) * MIB, features, _devices(values))
+
+
+def _devices(values: dict[str, str]) -> dict[str, int]:
+    """Return the GPUs of a node, those of each model, its slices and shares.
+
+    >>> _devices({"Gres": "gpu:a100:2(S:0),gpu:a100_1g.5gb:7(S:1),shard:a100:8(S:0-1)"})
+    {'gpus:a100': 2, 'mig:a100_1g.5gb': 7, 'shards': 8, 'gpus': 2}
+    >>> _devices({"Gres": "gpu:4", "CfgTRES": "cpu=8,gres/gpu=4,gres/gpu:h100=4"})
+    {'gpus': 4, 'gpus:h100': 4}
+    """
+    found: dict[str, int] = {}
+    listed = list(map(_device, IN_BRACKETS.sub("", values.get("Gres", "")).split(",")))
+    for kind, model, count in listed:
+        name = resource_of(kind, model if kind == "gpu" else "")
+        if kind in DEVICES:
+            found[name] = found.get(name, 0) + count
+    configured = {
+        resource_of(kind, model): int(count) for kind, model, count in GRES.findall(values.get("CfgTRES", ""))
+    }
+    if not any(total_of(name) or name.startswith(MIG) for name in found):
+        found = configured | found | {name: count for name, count in configured.items() if total_of(name)}
+    models = sum(count for name, count in found.items() if total_of(name) == "gpus")
+    if models:
+        found["gpus"] = max(
+            models + (0 if "gpus" in configured else found.get("gpus", 0)), found.get("gpus", 0)
+        )
+    return found
+
+
+def _device(text: str) -> tuple[str, str, int]:
+    """Return kind, model and number of one element of a list ``Gres``."""
+    kind, *rest = [part.strip() for part in text.split(":") if part != "no_consume"]
+    count = rest.pop() if rest and rest[-1].isascii() and rest[-1].isdigit() and len(rest[-1]) < 10 else "1"
+    return kind, rest[0] if rest else "", int(count)
 
 
 def _blocks(
@@ -164,37 +262,69 @@ def _blocks(
     """Yield the place and the values of each partition or node."""
     place, values = "", dict[str, str]()
     for number, line in enumerate(text.splitlines(), 1):
-        if line.strip() and not PAIR.search(line):
-            raise UsageError(f"{path}:{number}: values such as MaxTime=UNLIMITED are needed, found {line!r}")
         for key, value in PAIR.findall(line):
-            if key == first:
+            if key == first and line.lstrip().startswith(f"{key}="):
                 if values:
                     yield place, values
                 place, values = f"{path}:{number}: ", {}
-            values[key] = value
+            values.setdefault(key, value)  # later ones are words of a comment
     if values:
         yield place, values
 
 
-def _table(values: dict[str, str], *, machines: bool) -> dict[str, Any]:
-    nodes = values.get("Nodes", "")
+def _table(values: dict[str, str], machines: Collection[str] | None, notes: _Notes) -> dict[str, Any]:
     table: dict[str, Any] = {"name": values[FIRST]}
-    if machines:
-        table["machines"] = [] if nodes.upper() in UNLIMITED else expanded(nodes)
+    if machines is not None:
+        table["machines"] = _machines(values.get("Nodes", ""), machines, notes)
     else:
-        table["nodes"] = _whole("TotalNodes", values.get("TotalNodes", "")) or 0
-    table |= {
-        "max_time": _seconds("MaxTime", values.get("MaxTime", "")),
-        "default_time": _seconds("DefaultTime", values.get("DefaultTime", "")),
-        "max_nodes": _whole("MaxNodes", values.get("MaxNodes", "")),
-        "max_per_node": _per_node(values) or None,
-        "in_use": _in_use(values) or None,
-        "billing": _billing(values) or None,
-        "priority": _whole("PriorityTier", values.get("PriorityTier", "")),
-        "default": values.get("Default", "NO").upper() == "YES" or None,
-        **{key: _listed(values.get(name, "")) for key, name in LISTS.items()},
+        table["nodes"] = notes.unless(lambda: _whole("TotalNodes", values.get("TotalNodes", "")))
+    whole = ("max_nodes", "MaxNodes"), ("priority", "PriorityTier")
+    times = ("max_time", "MaxTime"), ("default_time", "DefaultTime")
+    readers: dict[str, Callable[[], Any]] = {
+        **{key: partial(_seconds, name, values.get(name, "")) for key, name in times},
+        **{key: partial(_whole, name, values.get(name, "")) for key, name in whole},
+        "max_per_node": lambda: _per_node(values) or None,
+        "in_use": lambda: _in_use(values) or None,
+        "billing": lambda: _billing(values) or None,
     }
-    return {key: value for key, value in table.items() if value is not None}
+    table |= {key: notes.unless(read) for key, read in readers.items()}
+    table["default"] = values.get("Default", "NO").upper() == "YES" or None
+    table["exclusive"] = values.get("OverSubscribe", "").upper() == "EXCLUSIVE" or None
+    table["shared"] = _sharing(values)
+    table |= {key: _listed(values.get(name, "")) for key, name in LISTS.items()}
+    if None not in (table["max_time"], table["default_time"]) and table["default_time"] > table["max_time"]:
+        notes.add(
+            f"default_time needs at most max_time, {table['max_time']} s, found {table['default_time']}"
+        )
+        table["default_time"] = None
+    order = ("name", "machines", "nodes", *ORDER)
+    ranked = sorted(table, key=lambda key: order.index(key) if key in order else len(order))
+    return {key: table[key] for key in ranked if table[key] is not None}
+
+
+def _sharing(values: dict[str, str]) -> str | None:
+    """Return the rule of sharing nodes that cannot be simulated, as Slurm prints it; None for none."""
+    rule = values.get("OverSubscribe", "NO").upper()
+    kind, _, number = rule.partition(":")
+    if kind in ("FORCE", "YES") and number != "1":
+        return f"OverSubscribe={rule}"
+    return "ExclusiveUser=YES" if values.get("ExclusiveUser", "NO").upper() == "YES" else None
+
+
+def _machines(text: str, there: Collection[str], notes: _Notes) -> list[str]:
+    """Return the machines in a list of nodes that exist."""
+    if text.upper() in UNLIMITED:
+        return []
+    names = notes.unless(lambda: expanded(text)) or []
+    missing = [name for name in names if name not in there]
+    if missing:
+        close = f"; there are {_some(list(there))}" if len(missing) == len(names) else ""
+        notes.add(f"unknown machine {missing[0]!r}{close}", len(missing))
+    return [name for name in names if name in there]
+
+
+def _some(names: list[str]) -> str:
+    return ", ".join(names) if len(names) <= 6 else f"{', '.join(names[:3])} ... {names[-1]}"
 
 
 def _per_node(values: dict[str, str]) -> dict[str, int]:
@@ -221,30 +351,34 @@ def _tres(key: str, values: dict[str, str]) -> dict[str, tuple[float, str]]:
 
 def _in_use(values: dict[str, str]) -> dict[str, int]:
     """Return the amounts that may be in use at once; memory is in MiB without a unit."""
-    units = {"node": "nodes", "cpu": "cpus", "gres/gpu": "gpus", "mem": "memory"}
+    units = {"node": "nodes", "cpu": "cpus", "mem": "memory"}
     found = _tres("GrpTRES", values)
-    if unknown := [name for name in found if name not in units]:
-        raise UsageError(f"GrpTRES needs limits of {', '.join(units)}, found {unknown[0]!r}")
+    if unknown := [name for name in found if name not in units and not name.startswith("gres/gpu")]:
+        raise UsageError(f"GrpTRES needs limits of {', '.join(units)}, gres/gpu, found {unknown[0]!r}")
     return {
-        units[name]: round(number * (MEMORY_UNITS[unit] if name == "mem" else 1))
+        units.get(name) or _resource(name): round(number * (MEMORY_UNITS[unit] if name == "mem" else 1))
         for name, (number, unit) in found.items()
     }
 
 
-def _billing(values: dict[str, str]) -> dict[str, float]:
-    """Return the weights of CPUs, GPUs and memory [1/GiB] in the billing of a job.
+def _resource(name: str) -> str:
+    """Return the resource of a name such as ``gres/gpu:a100``."""
+    kind, _, model = name.removeprefix("gres/").partition(":")
+    return resource_of(kind, model)
 
-    Without a unit, the weight of memory is per MiB.
+
+def _billing(values: dict[str, str]) -> dict[str, float]:
+    """Return the weights of CPUs, GPUs and their models, and memory [1/GiB] in the billing of a job.
+
+    Without a unit, the weight of memory is per MiB. Weights of all else, which jobs do not ask for here, are
+    left out.
     """
     found = _tres("TRESBillingWeights", values)
-    typed = {weight for name, (weight, _) in found.items() if name.startswith("gres/gpu:")}
-    if len(typed) > 1 or (typed and "gres/gpu" in found):
-        raise UsageError(
-            f"TRESBillingWeights needs one weight of all GPUs, found {values['TRESBillingWeights']!r}"
-        )
-    weights = {name: found[key][0] for key, name in (("cpu", "cpus"), ("gres/gpu", "gpus")) if key in found}
-    if typed:
-        weights["gpus"] = typed.pop()
+    weights = {"cpus": found["cpu"][0]} if "cpu" in found else {}
+    gpus = {_resource(name): weight for name, (weight, _) in found.items() if name.startswith("gres/gpu")}
+    if len(set(gpus.values())) == 1 and "gpus" not in gpus:
+        gpus = {"gpus": gpus.popitem()[1]}  # also for jobs that name no model
+    weights |= gpus
     if "mem" in found:
         weight, unit = found["mem"]
         weights["memory"] = weight * MEMORY_UNITS["g"] / MEMORY_UNITS[unit]

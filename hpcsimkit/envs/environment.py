@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from contextlib import suppress
+from operator import index
 from typing import Any, Literal
 
 import gymnasium
@@ -208,11 +210,26 @@ class SchedulingEnv(gymnasium.Env[Any, Any]):
         )
 
     def step(self, action: Any) -> tuple[NDArray[np.float32], float, bool, bool, dict[str, Any]]:
-        """Answer the pending decision."""
+        """Answer the pending decision; an action that is masked is replaced by the first valid one.
+
+        Raises
+        ------
+        UsageError
+            The action is no whole number of the action space.
+        """
         batch = self._batch
-        info = batch.step(0, int(action))
+        info = batch.step(0, self._number(action))
         over = batch.terminated[0], batch.truncated[0]
         return batch.observations[0].copy(), batch.earned[0], *over, info
+
+    def _number(self, action: Any) -> int:
+        """Return an action as a number, after checking that it is in the action space."""
+        self._batch.episode(0)  # there is one
+        count = len(self._batch.valid[0])
+        with suppress(TypeError):
+            if 0 <= (number := index(action)) < count:
+                return number
+        raise UsageError(f"step needs a whole number from 0 to {count - 1}, found {action!r}")
 
     def action_masks(self) -> Valid:
         """Return the mask of the valid actions, bool, shape (actions,)."""

@@ -18,7 +18,14 @@ from hpcsimkit.errors import HpcsimkitError, WorkloadError
 from hpcsimkit.experiments.generate import Generate
 from hpcsimkit.experiments.parts import registry
 from hpcsimkit.experiments.parts.named_parts import is_name, machines_named, reader_named
-from hpcsimkit.experiments.parts.on_machines import fitting, locality_of, place_of, placement_of, with_orders
+from hpcsimkit.experiments.parts.on_machines import (
+    fitting,
+    locality_of,
+    place_of,
+    placement_of,
+    with_orders,
+    without,
+)
 from hpcsimkit.experiments.parts.trust import Trust, code_in, importing, version_of
 from hpcsimkit.experiments.settings.checked_table import ALLOW_CODE, Problem, Table
 from hpcsimkit.experiments.settings.keywords import failures_of, restart_of
@@ -91,6 +98,10 @@ class Source(RunTable):
     features : list of str, optional
         Fields of the log that become required features of a job's machines, for a reader with such an option:
         ``constraints``, ``partition``, ``gpu_type``. Default: that of the reader.
+    fields : str, optional
+        Names of the fields of an export of ``sacct`` without a header, separated by commas.
+    cluster_name : str, optional
+        Name of the cluster whose jobs are simulated, in a log of several.
     from_date, to_date : str, optional
         Days (midnight) or times, on the clock of the log: only jobs submitted from the first on and before
         the second are simulated. By default all.
@@ -122,7 +133,11 @@ class Source(RunTable):
     """Keys with names whose objects are constructed to check them."""
 
     inner: ClassVar[Mapping[str, type[Table]]] = {"generate": Generate}
-    flags: ClassVar[Mapping[str, str]] = {"from_date": "--from", "to_date": "--to"}
+    flags: ClassVar[Mapping[str, str]] = {
+        "from_date": "--from",
+        "to_date": "--to",
+        "cluster_name": "--cluster",
+    }
     file_format: ClassVar[Format] = Format.EXPERIMENT
 
     log: str | None = Field(None, min_length=1)
@@ -139,6 +154,8 @@ class Source(RunTable):
     placement: str | None = None
     timezone: str | None = Field(None, min_length=1)
     features: list[str] | None = None
+    fields: str | None = Field(None, min_length=1)
+    cluster_name: str | None = Field(None, min_length=1)
     from_date: str | None = None
     to_date: str | None = None
     jobs: int | None = Field(None, ge=1)
@@ -173,7 +190,7 @@ class Source(RunTable):
         for one, other in (("log", "generate"), ("nodes", "machines")):
             if getattr(self, one) is not None and getattr(self, other) is not None:
                 raise ValueError(f"one of {one!r} and {other!r} is needed, both are given")
-        for name in ("timezone", "features", "reader"):
+        for name in ("timezone", "features", "fields", "cluster_name", "reader"):
             if getattr(self, name) is not None and self.log is None:
                 raise ValueError(f"{name!r} needs a log")
         for name in ("placement", "locality"):
@@ -435,9 +452,14 @@ class Source(RunTable):
         options: dict[str, Any] = {} if self.size == "requested" else {"size": self.size}
         if self.strict:
             options["strict"] = True
-        for name in ("timezone", "features"):
-            if (value := getattr(self, name)) is not None:
-                options[name] = value
+        for option, value in (
+            ("timezone", self.timezone),
+            ("features", self.features),
+            ("fields", self.fields),
+            ("cluster", self.cluster_name),
+        ):
+            if value is not None:
+                options[option] = value
         options |= self._default_times(self.log, form)
         read = partial(read_log, self.log, form, **options)
         workload = read() if self.reader is None else importing(read, self.reader, "used")
@@ -446,18 +468,37 @@ class Source(RunTable):
         )
 
     def _in_partitions(self, workload: Workload) -> Workload:
-        """Return a workload of which all jobs name partitions that exist; else raise an error."""
+        """Return the jobs that name partitions that exist, under the rules of these; the others are skipped.
+
+        What the files of machines and partitions had that could not be used is added to the notes.
+        """
         partitions = self.scheduled
-        if isinstance(partitions, Partitions) and (unknown := partitions.unknown(workload)):
+        notes = dict(getattr(self.cluster, "notes", {}))
+        if isinstance(partitions, Partitions):
+            notes |= partitions.notes
+        if notes and self.strict:
+            raise WorkloadError(next(iter(notes)))
+        if not isinstance(partitions, Partitions):
+            return replace(workload, notes={**workload.notes, **notes}) if notes else workload
+        missing, partly = partitions.missing(workload), partitions.partly_unknown(workload)
+        unknown = partitions.unknown(workload)
+        if unknown and (self.strict or (missing != "").all()):
             row, text = unknown
             raise WorkloadError(f"{place_of(workload, row, self.log)}: {text}")
-        return workload
+        if partly.any():
+            if self.strict:
+                row = int(np.argmax(partly))
+                raise WorkloadError(f"{place_of(workload, row, self.log)}: an unknown partition in a list")
+            notes["unknown partition in a list: the others taken"] = int(np.count_nonzero(partly))
+        if notes:
+            workload = replace(workload, notes={**workload.notes, **notes})
+        return partitions.with_rules(without(workload, missing))
 
     def _default_times(self, log: str, form: LogFormat | None) -> dict[str, Any]:
         """Return the option of a reader for jobs without an estimate, if it has one."""
         partitions = self.scheduled
         known = isinstance(partitions, Partitions) and partitions.column != "qos"
-        if not known or "default_times" not in options_of(log, form):
+        if not known or (self.fields is None and "default_times" not in options_of(log, form)):
             return {}
         assert isinstance(partitions, Partitions)
         return {"default_times": partitions.default_times}

@@ -1,4 +1,4 @@
-"""Reading and writing of whole files: gzip or plain, detected by content; writing is atomic.
+"""Reading and writing of whole files: compressed or plain, detected by content; writing is atomic.
 
 All files that the kit reads are read here, each as a :class:`~hpcsimkit.io.formats.Format`. Reading raises an
 audit event, ``hpcsimkit.read``, with the name of the format and the path.
@@ -6,10 +6,12 @@ audit event, ``hpcsimkit.read``, with the name of the format and the path.
 
 from __future__ import annotations
 
+import bz2
 import errno
 import gzip
 import hashlib
 import io
+import lzma
 import os
 import re
 import stat
@@ -18,7 +20,7 @@ import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import Any, BinaryIO, cast
 
 from hpcsimkit.errors import StorageError, WorkloadError
 from hpcsimkit.io.budget import beyond, limit_of, refuse_beyond
@@ -26,6 +28,7 @@ from hpcsimkit.io.formats import Format
 
 __all__ = [
     "BYTE_ORDER_MARK",
+    "ENDINGS",
     "READ",
     "flush_to_disk",
     "is_compressed",
@@ -41,7 +44,16 @@ __all__ = [
     "write_bytes",
 ]
 
-GZIP_MAGIC = b"\x1f\x8b"
+MAGIC = {"gzip": b"\x1f\x8b", "xz": b"\xfd7zXZ\x00", "zstd": b"\x28\xb5\x2f\xfd", "bzip2": b"BZh"}
+"""First bytes of compressed files, by the name of the compression."""
+
+ENDINGS = r"(\.(gz|xz|zst|bz2))?$"
+"""Pattern for the end of a file name that tells the compression."""
+
+UTF_16 = (b"\xff\xfe", b"\xfe\xff")
+"""Byte-order marks of text in UTF-16, as spreadsheets save it."""
+
+GZIP_MAGIC = MAGIC["gzip"]
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 """Bytes that some editors insert at the beginning of UTF-8 text."""
@@ -90,7 +102,9 @@ def single_name(name: str) -> str:
 
 
 def read_bytes(path: str | os.PathLike[str], form: Format, *, lines: bool = False) -> bytes:
-    """Return the content of a regular file, decompressed if it is gzip, irrespective of its name.
+    """Return the content of a regular file, decompressed by its first bytes, irrespective of its name.
+
+    Files may be compressed with gzip, xz, zstd or bzip2.
 
     Parameters
     ----------
@@ -99,19 +113,28 @@ def read_bytes(path: str | os.PathLike[str], form: Format, *, lines: bool = Fals
     form : Format
         Format of the file.
     lines : bool
-        Whether the file consists of text lines, with limits of their number and length. Default: False.
+        Whether the file consists of text lines, with limits of their number and length; text in UTF-16 with a
+        byte-order mark becomes UTF-8. Default: False.
 
     Raises
     ------
     WorkloadError
         The file is missing, a directory, a pipe or a device, unreadable, beyond a limit of
-        :mod:`hpcsimkit.io.budget`, or truncated or damaged gzip.
+        :mod:`hpcsimkit.io.budget`, or truncated or damaged.
     """
     sys.audit(READ, form.name, os.fspath(path))
     content = io.BytesIO()
     for part in _parts(path, _LineCount(path) if lines else None):
         content.write(part)
-    return content.getvalue()
+    return _as_utf_8(content.getvalue()) if lines else content.getvalue()
+
+
+def _as_utf_8(content: bytes) -> bytes:
+    """Return text that begins like UTF-16 in UTF-8; what is none remains as it is."""
+    if content.startswith(UTF_16):
+        with suppress(UnicodeDecodeError):
+            return content.decode("utf-16").encode()
+    return content
 
 
 def read_start(path: str | os.PathLike[str], length: int) -> bytes:
@@ -131,6 +154,8 @@ def read_start(path: str | os.PathLike[str], length: int) -> bytes:
         start += part
         if len(start) >= length:
             break
+    if start.startswith(UTF_16):
+        return start[: length // 2 * 2].decode("utf-16", "replace").encode()
     return start[:length]
 
 
@@ -197,11 +222,20 @@ def _next_part(file: BinaryIO, path: str | os.PathLike[str]) -> bytes:
     try:
         return file.read(PART)
     except EOFError:
-        raise WorkloadError(f"{path}: the gzip file is cut short; is the download complete?") from None
-    except (gzip.BadGzipFile, zlib.error) as error:
-        raise WorkloadError(f"{path}: the gzip file is damaged: {_why(error)}") from None
+        raise WorkloadError(
+            f"{path}: the {_compression(file)} file is cut short; is the download complete?"
+        ) from None
+    except (gzip.BadGzipFile, zlib.error, lzma.LZMAError) as error:
+        raise WorkloadError(f"{path}: the {_compression(file)} file is damaged: {_why(error)}") from None
     except OSError as error:
+        if error.errno is None and _compression(file):  # what bz2 and pyarrow raise
+            raise WorkloadError(f"{path}: the {_compression(file)} file is damaged: {_why(error)}") from None
         raise WorkloadError(f"{path}: cannot be read: {_why(error)}") from None
+
+
+def _compression(file: BinaryIO) -> str:
+    kinds: dict[type, str] = {gzip.GzipFile: "gzip", lzma.LZMAFile: "xz", bz2.BZ2File: "bzip2"}
+    return kinds.get(type(file), "" if isinstance(file, io.BufferedReader) else "zstd")
 
 
 @contextmanager
@@ -218,8 +252,22 @@ def _opened(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     except (OSError, ValueError) as error:
         raise WorkloadError(f"{path}: cannot be read: {_why(error)}") from None
     with file:
-        compressed = file.peek(len(GZIP_MAGIC)).startswith(GZIP_MAGIC)
-        yield cast(BinaryIO, gzip.GzipFile(fileobj=file)) if compressed else file
+        start = file.peek(max(map(len, MAGIC.values())))
+        found = next((name for name, magic in MAGIC.items() if start.startswith(magic)), "")
+        yield _decompressed(file, found) if found else file
+
+
+def _decompressed(file: BinaryIO, compression: str) -> BinaryIO:
+    opened: Any
+    if compression == "zstd":
+        import pyarrow  # slow to import, and needed for this compression only
+
+        opened = pyarrow.CompressedInputStream(file, "zstd")
+    elif compression == "gzip":
+        opened = gzip.GzipFile(fileobj=file)
+    else:
+        opened = lzma.LZMAFile(file) if compression == "xz" else bz2.BZ2File(file)  # noqa: SIM115 - by the caller
+    return cast(BinaryIO, opened)
 
 
 def _kind(mode: int) -> str:

@@ -16,6 +16,11 @@ class Format(Enum):
 
     SWF = "log or schedule in the Standard Workload Format (`.swf`)"
     SACCT = "output of `sacct --parsable2`"
+    SLURM_JSON = "output of `sacct --json`, `squeue --json` or `scontrol show job --json`"
+    PBS = "accounting of PBS or Torque"
+    SGE = "accounting of Grid Engine"
+    BATSIM = "workload of the simulator Batsim (`.json`)"
+    PARQUET_LOG = "log of PM100 or F-DATA (`.parquet`)"
     JOB_TABLE = "log as a job table (`.csv`)"
     OPENB = "log of pods of Alibaba's cluster openb (`.csv`)"
     PHILLY = "log of a virtual cluster of Philly (`.csv`)"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from contextlib import suppress
 from decimal import Decimal
 from operator import index
@@ -10,10 +11,26 @@ from typing import Any
 
 from hpcsimkit.errors import UsageError
 
-__all__ = ["MEMORY_UNITS", "RESOURCES", "memory_bytes", "memory_text", "resource_amount"]
+__all__ = [
+    "MEMORY_UNITS",
+    "MIG",
+    "RESOURCES",
+    "memory_bytes",
+    "memory_text",
+    "ranked_resources",
+    "resource_amount",
+    "resource_of",
+    "total_of",
+]
 
 RESOURCES = ("cpus", "gpus", "memory")
 """The usual resources in the usual order; others follow in the order of their appearance."""
+
+MIG = "mig:"
+"""Beginning of the names of slices of GPUs (Multi-Instance GPU), which are no whole GPUs."""
+
+SLICE = re.compile(r"(?:.*[^0-9a-z])?\d+g\.\d+gb.*")
+"""Names of slices, such as ``1g.5gb`` and ``nvidia_a100_3g.20gb``."""
 
 MEMORY_UNITS = {
     "B": 1,
@@ -53,6 +70,56 @@ def memory_bytes(text: str) -> int:
     if size != int(size):
         raise UsageError(f"memory needs a whole number of bytes, found {str(text)!r}")
     return int(size)
+
+
+def resource_of(kind: str, model: str = "") -> str:
+    """Return the name of a generic resource of Slurm, with that of its model.
+
+    GPUs of a model are a resource beside all GPUs; slices and shares of GPUs are not counted as GPUs.
+
+    Parameters
+    ----------
+    kind : str
+        Kind of the resource: ``gpu``, ``shard``, ``mps``.
+    model : str
+        Type of the resource, such as ``a100``. Default: none.
+
+    Examples
+    --------
+    >>> resource_of("gpu"), resource_of("gpu", "A100"), resource_of("gpu", "nvidia_a100_1g.5gb")
+    ('gpus', 'gpus:a100', 'mig:nvidia_a100_1g.5gb')
+    >>> resource_of("shard")
+    'shards'
+    """
+    model = model.lower()
+    if kind != "gpu":
+        return {"shard": "shards"}.get(kind, kind)
+    if SLICE.fullmatch(model):
+        return f"{MIG}{model}"
+    return f"gpus:{model}" if model else "gpus"
+
+
+def total_of(resource: str) -> str:
+    """Return the resource that counts all models of a resource; an empty text for any other resource.
+
+    >>> total_of("gpus:a100"), total_of("gpus"), total_of("mig:1g.5gb")
+    ('gpus', '', '')
+    """
+    total, colon, _ = resource.partition(":")
+    return total if colon and not resource.startswith(MIG) else ""
+
+
+def ranked_resources(names: Iterable[str]) -> list[str]:
+    """Return resources in the usual order; others follow in their order.
+
+    >>> ranked_resources(["gpus:a100", "memory", "disk", "cpus", "gpus"])
+    ['cpus', 'gpus', 'memory', 'gpus:a100', 'disk']
+    """
+    given = dict.fromkeys(names)
+    return [
+        *(name for name in RESOURCES if name in given),
+        *(name for name in given if name not in RESOURCES),
+    ]
 
 
 def resource_amount(resource: str, value: Any) -> int:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from hpcsimkit.io.printable import printable
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.reports.figures import (
     DAY,
@@ -91,7 +92,21 @@ def draw_workload(workload: Workload, machine_size: int | None = None) -> Figure
     jobs, unit = format_count(len(workload), "job"), _unit(workload)
     machine = "" if not size else f", {format_count(size, 'node') if unit == 'nodes' else f'{size:,} {unit}'}"
     figure.suptitle(f"{workload.name}: {jobs}{machine}", x=0.01, ha="left", fontsize=11)
+    if understood := _understood(workload):
+        figure.supxlabel(understood, x=0.01, ha="left", fontsize=8, color=MUTED)
     return figure
+
+
+def _understood(workload: Workload) -> str:
+    """Return in a line what was understood of a log: its format, resources, jobs left out, and oddities."""
+    sections = describe(workload).sections
+    about = sections["log"]
+    if not about:
+        return ""
+    parts = [str(about["format"]), *([str(about["resources"])] if "resources" in about else [])]
+    parts.append(f"{format_count(int(about['jobs left out']), 'job')} left out")
+    odd = [label if label != "waits" else "waits do not show the load" for label in sections["stands out"]]
+    return "; ".join(printable(part) for part in [*parts, *odd])
 
 
 @style()

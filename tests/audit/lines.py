@@ -25,6 +25,7 @@ from hpcsimkit.reports.sweep.table import SweepTable
 from hpcsimkit.results.result import Result
 from hpcsimkit.workloads import read_job_sets
 from tests.fuzz.seeds import (
+    BATSIM,
     CUSH,
     EAGLE,
     EXPERIMENT,
@@ -33,14 +34,18 @@ from tests.fuzz.seeds import (
     MACHINES_TOML,
     OPENB,
     PARTITIONS,
+    PBS,
     PHILLY,
     SACCT,
     SCONTROL,
+    SGE,
+    SLURM_JSON,
     TABLE,
     TRAINING,
     Files,
     gzip_files,
     model_files,
+    parquet_files,
     saved_result,
     swf,
 )
@@ -116,7 +121,7 @@ def files() -> Files:
     """Return the files beside which a command line runs, by their paths."""
     texts = {
         "log.swf": swf(), "weeks.swf": log_of_weeks(), "jobs.sacct": SACCT, "table.csv": TABLE, "pods.csv": OPENB, "philly.csv": PHILLY,
-        "eagle.csv": EAGLE, "sets.csv": JOB_SETS, "machines.csv": MACHINES_CSV, "machines.toml": MACHINES_TOML, "nodes.txt": NODES,
+        "eagle.csv": EAGLE, "jobs.json": SLURM_JSON, "20240101": PBS, "accounting": SGE, "batsim.json": BATSIM, "sets.csv": JOB_SETS, "machines.csv": MACHINES_CSV, "machines.toml": MACHINES_TOML, "nodes.txt": NODES,
         "partitions.toml": PARTITIONS, "partitions.txt": SCONTROL, "experiment.toml": EXPERIMENT, "sweep.toml": SWEEP,
         "training.toml": SHORT, "trainings.toml": TRAININGS, "cush.toml": CUSH, "paper/plan.toml": PLAN,
         "paper/published.toml": PUBLISHED, "paper/report.md.jinja": PAGE, "curve.csv": "steps,validation\n10,5.5\n20,4.5\n", "policy.json": json.dumps({"policy": "sjf+easy", "log": "kth"}),
@@ -125,6 +130,7 @@ def files() -> Files:
     return {
         **content,
         **gzip_files(),
+        **parquet_files(),
         **saved_result(),
         "agent.hpcsim": model_files()["agent.hpcsim"],
         "inspector.hpcsim": inspector(),
@@ -268,6 +274,11 @@ LINES: dict[str, tuple[Line, ...]] = {
         line("describe pods.csv --no-picture", F.OPENB),
         line("describe philly.csv --no-picture", F.PHILLY),
         line("describe eagle.csv --no-picture", F.EAGLE),
+        line("describe jobs.json --no-picture", F.SLURM_JSON),
+        line("describe 20240101 --no-picture", F.PBS),
+        line("describe accounting --no-picture", F.SGE),
+        line("describe batsim.json --no-picture", F.BATSIM),
+        line("describe pm100.parquet --no-picture", F.PARQUET_LOG),
         line("describe experiment.toml --no-picture", F.EXPERIMENT),
     ),
     "policies": (line("policies"),),

@@ -496,7 +496,7 @@ def test_machines_that_are_not_there(cli, day, tmp_path) -> None:
 )  # fmt: skip
 def test_job_tables_that_cannot_be_used(cli, day, tmp_path, old, new, message) -> None:
     replaced(tmp_path / day, old, new)
-    line = cli("compare", day, "--machines", "machines.csv").line()
+    line = cli("compare", day, "--machines", "machines.csv", "--strict").line()
     assert line.startswith(message)
     assert any(f"'{cell}'" in line for cell in new.split(","))
     assert left_behind(tmp_path) == []
@@ -505,8 +505,10 @@ def test_job_tables_that_cannot_be_used(cli, day, tmp_path, old, new, message) -
 def test_unknown_unit_of_memory_in_a_job_table(cli, day, tmp_path) -> None:
     text = (tmp_path / day).read_text()
     (tmp_path / day).write_text(text.replace("16000000,", "16 GB,").replace("8000000,", "8 XB,"))
-    line = cli("compare", day, "--machines", "machines.csv").line()
+    line = cli("compare", day, "--machines", "machines.csv", "--strict").line()
     assert line.startswith("day.csv:3: ReqMem: memory needs a unit") and "'XB'" in line
+    out = cli("compare", day, "--machines", "machines.csv", "-p", "sjf", "--no-report", "--out", "out").out
+    assert "1 job kept" in out and "ReqMem not understood" in out
 
 
 def test_a_job_that_fits_no_machine_is_counted_or_refused(cli, day, tmp_path) -> None:

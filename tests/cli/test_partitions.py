@@ -107,11 +107,13 @@ def test_jobs_without_a_limit_have_that_of_their_partition(cli: CLI, tmp_path: P
 def test_an_unknown_partition_is_one_line(cli: CLI, tmp_path: Path) -> None:
     (tmp_path / "day.swf").write_text(DAY)
     (tmp_path / "one.toml").write_text(TWO.split("\n\n")[0])
-    outcome = cli("compare", "day.swf", "--partitions", "one.toml", "-p", "fcfs", "--out", "out")
+    command = ("compare", "day.swf", "--partitions", "one.toml", "-p", "fcfs", "--no-report", "--out", "out")
+    outcome = cli(*command, "--strict")
     assert outcome.code == 2
     assert outcome.err.splitlines() == [
         "hpcsimkit: day.swf:2: job 1 needs a partition: 1; found partition '2'"
     ]
+    assert "1 job kept on 2 nodes, 3 skipped: 3 may not run: unknown partition '2'" in cli(*command).out
 
 
 MISTAKES = [
@@ -119,7 +121,7 @@ MISTAKES = [
         "partitions.txt",
         "Nodes=test[1-2]",
         "Nodes=(null)",
-        "partitions.txt:41: partition 'debug' needs at least one machine, found none",
+        "partitions.txt:41: partition 'debug': at least one machine is needed, found none",
     ),
     (
         "partitions.txt",
@@ -180,7 +182,7 @@ def test_each_mistake_of_a_centre_is_one_line(
     (tmp_path / file).write_text(text.replace(was, now, 1))
     name, *flags = command.split()
     common = ("jobs.sacct", "--machines", "nodes.toml", "--partitions", "partitions.txt", "--out", "out")
-    outcome = cli(name, *common, *flags)
+    outcome = cli(name, *common, *flags, "--strict")
     assert outcome.code == 2
     assert outcome.err.splitlines() == [f"hpcsimkit: {message}"]
 

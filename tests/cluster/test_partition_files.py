@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -124,7 +125,7 @@ def test_one_line_a_partition(tmp_path: Path) -> None:
         ("gpu1", "gpu[3-1]", "p.txt:10: .* Nodes needs a list"),
         ("gpu1", "gpu[1-9999999999]", "p.txt:10: .* Nodes needs a list"),
         ("gpu1", "gpu[1-4]", "p.txt:10: partition 'gpu': unknown machine 'gpu2'"),
-        ("gpu1", "(null)", "p.txt:10: partition 'gpu' needs at least one machine, found none"),
+        ("gpu1", "(null)", "p.txt:10: partition 'gpu': at least one machine is needed, found none"),
         ("2-00:00:00", "2d", "p.txt:1: partition 'cpu': MaxTime needs a time such as 2-00:00:00"),
         ("01:00:00", "3-00:00:00", "p.txt:1: partition 'cpu': default_time needs at most max_time"),
         (
@@ -133,27 +134,31 @@ def test_one_line_a_partition(tmp_path: Path) -> None:
             "p.txt:10: partition 'gpu': PriorityTier needs a whole number",
         ),
         ("DRAIN", "BROKEN", "p.txt:10: partition 'gpu': State needs one of UP"),
-        ("   Nodes=gpu1", "   Nodes gpu1", "p.txt:12: values such as MaxTime=UNLIMITED are needed"),
+        ("   Nodes=gpu1", "   Nodes gpu1", "p.txt:10: partition 'gpu': at least one machine is needed"),
         ("DRAIN", "UP GrpTRES=cpu", "p.txt:10: partition 'gpu': GrpTRES needs a list such as cpu=1.0,"),
         ("DRAIN", "UP GrpTRES=bb/x=1", "p.txt:10: .* GrpTRES needs limits of node, .*, found 'bb/x'"),
         ("DRAIN", "UP TRESBillingWeights=CPU=x", "p.txt:10: .* TRESBillingWeights needs a list such as"),
-        (
-            "DRAIN",
-            "UP TRESBillingWeights=GRES/gpu:a=1,GRES/gpu:b=2",
-            "p.txt:10: .* TRESBillingWeights needs one weight of all GPUs, found 'GRES/gpu:a=1,GRES/gpu:b=2'",
-        ),
-        (
-            "PartitionName=gpu",
-            "PartitionName=cpu",
-            "p.txt:10: partition 'cpu' is defined twice, first in .*p.txt:1$",
-        ),
     ],
 )
 def test_each_mistake_in_scontrol_has_its_line(tmp_path: Path, was: str, now: str, message: str) -> None:
     assert was in SCONTROL
     (tmp_path / "p.txt").write_text(SCONTROL.replace(was, now))
-    with pytest.raises(UsageError, match=message):
+    found = read_partitions(tmp_path / "p.txt", MACHINES)
+    assert found.names[0] == "cpu"
+    assert re.search(message, next(iter(found.notes)))
+
+
+def test_a_partition_of_scontrol_is_defined_once(tmp_path: Path) -> None:
+    (tmp_path / "p.txt").write_text(SCONTROL.replace("PartitionName=gpu", "PartitionName=cpu"))
+    with pytest.raises(UsageError, match=r"p.txt:10: partition 'cpu' is defined twice, first in .*p.txt:1$"):
         read_partitions(tmp_path / "p.txt", MACHINES)
+
+
+def test_partitions_without_machines_that_exist_are_left_out(tmp_path: Path) -> None:
+    (tmp_path / "p.txt").write_text(SCONTROL.replace("gpu1", "old[1-2]"))
+    found = read_partitions(tmp_path / "p.txt", MACHINES)
+    assert found.names == ("cpu",)
+    assert sorted(found.notes.values()) == [1, 2]
 
 
 @pytest.mark.parametrize(
@@ -171,6 +176,7 @@ def test_times_of_scontrol(tmp_path: Path, text: str, seconds: int) -> None:
         ("CPU=1.0,Mem=0.25G,GRES/gpu=2.5", {"cpus": 1.0, "gpus": 2.5, "memory": 0.25}),
         ("cpu=1,mem=1,license/x=3,node=2", {"cpus": 1.0, "memory": 1024.0}),
         ("mem=512T,gres/gpu:a100=8", {"gpus": 8.0, "memory": 0.5}),
+        ("gres/gpu:a=1,gres/gpu:b=2,gres/gpu=4", {"gpus:a": 1.0, "gpus:b": 2.0, "gpus": 4.0}),
         ("(null)", {}),
     ],
 )

@@ -275,6 +275,17 @@ def test_an_invalid_action_counts_as_the_first_valid_one() -> None:
     assert wrong[1:] == right[1:]
 
 
+@pytest.mark.parametrize("action", [-1, SLOTS, 99, 0.5, "0", None, [0]])
+def test_an_action_outside_the_space_is_refused(action: object) -> None:
+    env = order_env(skip=False)
+    env.reset(seed=0)
+    before = env.action_masks()
+    with pytest.raises(UsageError, match=rf"step needs a whole number from 0 to {SLOTS - 1}, found"):
+        env.step(action)
+    assert np.array_equal(env.action_masks(), before), "nothing has happened"
+    assert len(env.step(np.array(int(before.argmax())))) == 5
+
+
 def test_truncation_by_a_limit_of_steps_only() -> None:
     _, info, steps = play(order_env(max_steps=3, skip=False), first)
     assert steps == 3

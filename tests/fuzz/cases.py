@@ -30,7 +30,7 @@ LIMITS = "jobs=20000, machines=20000, bytes=2000000, cells=200000, line=100000"
 """Limits so low that accepted input is processed at once."""
 
 GOOD = ("accepted", "refused")
-BINARY = ("model", "result", "folder-jobs")
+BINARY = ("model", "result", "folder-jobs", "pm100", "f-data")
 COMMAND_LINE = "command-line"
 NAMES = (*KINDS, COMMAND_LINE)
 

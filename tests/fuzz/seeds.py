@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import io
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import cache
@@ -11,6 +12,8 @@ from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 import numpy as np
+import pyarrow
+from pyarrow import parquet
 
 from hpcsimkit import Machines, make
 from hpcsimkit.agents.agent import Agent
@@ -28,13 +31,18 @@ from hpcsimkit.run import main
 from hpcsimkit.workloads import (
     days,
     default_workload,
+    read_batsim,
     read_eagle,
+    read_fdata,
     read_job_sets,
     read_job_table,
     read_log,
     read_openb,
+    read_pbs,
     read_philly,
+    read_pm100,
     read_sacct,
+    read_sge,
     read_swf,
     swf_text,
 )
@@ -53,6 +61,33 @@ JobName,ReqMem,ReqCPUs,ReqGPUs,ReqDuration,ActualDuration,Submit,Nodes,Spread,Ex
 job261221,128 GB,16,0,1-00:00:00,20:00:00,1614621600,1,0,0,,0=dgemm,ada
 job261222,1.5 GiB,1,2,60:00,12.5,1614621700,2,1,0,a100&ib,1,ben
 job261223,0 B,4,0,,90,1614708000,1,0,1,,,
+"""
+SLURM_JSON = """\
+{"meta": {"plugins": {"data_parser": "data_parser/v0.0.40"}}, "jobs": [
+{"job_id": 17, "array": {"job_id": 0, "task_id": {"set": false, "number": 0}}, "user": "ada", "account": "physics", "cluster": "a",
+"partition": "batch", "qos": "normal", "state": {"current": ["COMPLETED"], "reason": "None"}, "constraints": "intel",
+"required": {"CPUs": 8, "memory_per_node": {"set": true, "infinite": false, "number": 64000}}, "nodes": "n[1-2]",
+"time": {"submission": 1704096000, "eligible": 1704096000, "start": 1704096010, "end": 1704099610, "elapsed": 3600, "suspended": 0,
+"limit": {"set": true, "infinite": false, "number": 120}},
+"tres": {"requested": [{"type": "cpu", "name": "", "count": 8}, {"type": "mem", "name": "", "count": 64000}, {"type": "node", "name": "", "count": 2},
+{"type": "gres", "name": "gpu:a100", "count": 2}], "allocated": [{"type": "cpu", "name": "", "count": 8}]}},
+{"job_id": 18, "user_name": "ben", "partition": "batch", "job_state": "COMPLETED", "submit_time": 1704096000, "start_time": 1704096060,
+"end_time": 1704096120, "time_limit": 60, "tres_req_str": "cpu=1,mem=4G,node=1"}]}
+"""
+PBS = """\
+01/01/2024 08:00:00;Q;17.head;queue=batch
+01/01/2024 09:00:10;E;17.head;user=ada group=g account="a b" queue=batch ctime=1704096000 qtime=1704096000 etime=1704096005 start=1704096010 \
+exec_host=n1/0*4+n2/0*4 Resource_List.select=2:ncpus=4:mem=8gb:ngpus=1 Resource_List.place=excl Resource_List.walltime=02:00:00 Exit_status=0 end=1704099610
+01/01/2024 09:00:10;E;18[1].head;user=ben group=g queue=batch ctime=1704096000 start=1704096010 Resource_List.nodes=1:ppn=2 end=1704096070 Exit_status=271
+"""
+SGE = """\
+# Version: 8.1.9
+all.q:n1:g:ada:sim:17:sge:0:1704096000:1704096010:1704099610:0:0:3600:1.5:0.5:1:0:0:0:0:0:0:0:0:0:0:0:0:0:0:none:dep:mpi:16:0:9.5:0.1:0:-l h_rt=7200,h_vmem=4G -pe mpi 16:0.0:NONE:1.2G:0:0
+all.q:n1:g:ben:sim:18:sge:0:1704096000:1704096010:1704096070:0:1:60:1.5:0.5:1:0:0:0:0:0:0:0:0:0:0:0:0:0:0:none:dep:NONE:1:3:9.5:0.1:0:NONE:0.0:NONE:1.2G:0:0
+"""
+BATSIM = """\
+{"nb_res": 4, "jobs": [{"id": "w0!1", "subtime": 0, "walltime": 100, "res": 4, "profile": "d"}, {"id": 2, "subtime": 10.5, "res": 1, "profile": "c"}],
+"profiles": {"d": {"type": "delay", "delay": 60}, "c": {"type": "composed", "repeat": 2, "seq": ["d", "d"]}}}
 """
 OPENB = """\
 name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,deletion_time,scheduled_time
@@ -324,6 +359,38 @@ def _partitions(name: str) -> object:
     return read_partitions(name, Machines.read("m.csv"))
 
 
+def parquet_files() -> Files:
+    """Return a table of PM100 and one of F-DATA."""
+    times = {
+        "submit_time": [1588291200, 1588291260],
+        "start_time": [1588291210, 1588291270],
+        "end_time": [1588294810, 1588291330],
+    }
+    stamps = {
+        name: pyarrow.array([each * 1000 for each in values], pyarrow.timestamp("ms", "UTC"))
+        for name, values in times.items()
+    }
+    pm100 = {
+        "job_id": [1, 2], **stamps, "num_cores_req": [128, 4], "num_nodes_req": [2, 1], "num_gpus_req": [8, 0],
+        "mem_req": [400, 7], "time_limit": [120, 60], "job_state": ["COMPLETED", "FAILED"], "user_id": [5, 6], "partition": ["1", "2"],
+    }  # fmt: skip
+    fdata = {
+        "jid": ["a", "b"], "usr": ["u1", "u2"], "adt": stamps["submit_time"], "sdt": stamps["start_time"], "edt": stamps["end_time"],
+        "nnumr": [384, 1], "elpl": [7200, 60], "exit state": ["completed", "failed"],
+    }  # fmt: skip
+    return {"pm100.parquet": _parquet(pm100), "fdata.parquet": _parquet(fdata)}
+
+
+def _parquet(columns: Mapping[str, object]) -> bytes:
+    content = io.BytesIO()
+    parquet.write_table(pyarrow.table(columns), content)
+    return content.getvalue()
+
+
+def one_parquet(name: str) -> Callable[[], Files]:
+    return lambda: {name: parquet_files()[name]}
+
+
 DESCRIBE = ("describe", "{}", "--no-picture")
 COMPARE = ("compare", "{}", "--jobs", "20", "-p", "sjf+easy", "--no-report", "--out", "made")
 PLACED = ("compare", "{}", "--machines", "m.csv", "-p", "drf+easy", "--no-report", "--out", "made")
@@ -345,6 +412,12 @@ KINDS: dict[str, Kind] = {
     "beocat": Kind(
         text_file("2021-03.csv", TABLE), lambda name: days(read_job_table(name).merge(read_job_table(name)), 1, 9)
     ),
+    "slurm-json": Kind(text_file("jobs.json", SLURM_JSON), lambda name: _described(read_log(name)), (DESCRIBE,)),
+    "pbs": Kind(text_file("20240101", PBS), lambda name: _described(read_pbs(name)), (DESCRIBE,)),
+    "sge": Kind(text_file("accounting", SGE), lambda name: _described(read_sge(name)), (DESCRIBE,)),
+    "batsim": Kind(text_file("w.json", BATSIM), lambda name: _described(read_batsim(name)), (DESCRIBE,)),
+    "pm100": Kind(one_parquet("pm100.parquet"), lambda name: _described(read_pm100(name)), (DESCRIBE,)),
+    "f-data": Kind(one_parquet("fdata.parquet"), lambda name: _described(read_fdata(name)), (DESCRIBE,)),
     "openb": Kind(text_file("pods.csv", OPENB), lambda name: _described(read_openb(name)), (DESCRIBE,)),
     "philly": Kind(text_file("philly.csv", PHILLY), lambda name: _described(read_philly(name)), (DESCRIBE,)),
     "eagle": Kind(text_file("eagle.csv", EAGLE), lambda name: _described(read_eagle(name)), (DESCRIBE,)),

@@ -8,9 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from hpcsimkit.cluster.machines import Machines
 from hpcsimkit.errors import WorkloadError
+from hpcsimkit.experiments.parts.on_machines import described
 from hpcsimkit.jobs.workload import Workload
-from hpcsimkit.workloads import burst, describe, poisson, read_swf
+from hpcsimkit.workloads import burst, describe, poisson, read_log, read_swf
 
 
 @pytest.fixture
@@ -128,15 +130,15 @@ def test_machine_of_ones_own(workload: Workload) -> None:
 
 @pytest.mark.parametrize("make", [burst, poisson])
 def test_json_and_text(make: type, workload: Workload) -> None:
-    for described in (describe(workload), describe(make(50, np.random.default_rng(1)))):
-        data = json.loads(json.dumps(described.to_dict(), allow_nan=False))
+    for found in (describe(workload), describe(make(50, np.random.default_rng(1)))):
+        data = json.loads(json.dumps(found.to_dict(), allow_nan=False))
         assert (
             sum(data["jobs by hour"].values())
             == data["jobs"]["jobs"]
             == sum(data["jobs by weekday"].values())
         )
-        text = str(described)
-        assert text.startswith(described.name)
+        text = str(found)
+        assert text.startswith(found.name)
         assert all(title in text for title in ("jobs by hour", "run times [s]", "estimates"))
 
 
@@ -164,3 +166,29 @@ def test_what_is_asked_for_of_each_resource() -> None:
     assert sections["nodes asked for"]["max"] == 2
     assert sections["jobs by size [cpus]"] == {"1": 1, "2": 0, "3-4": 1, "5-8": 0, "9-16": 1, "17-32": 1}
     assert "machine [nodes]" not in sections["time"]
+
+
+def test_what_was_understood_of_a_log(tmp_path: Path) -> None:
+    path = tmp_path / "x.sacct"
+    rows = (f"{number}|{1709276400 + number}|{1709276400 + number}|60|2|{number}" for number in (1, 2))
+    path.write_text("JobID|Submit|Start|ElapsedRaw|NCPUS|MaxRSS\n" + "\n".join([*rows, "x"]) + "\n")
+    sections = describe(read_log(path)).sections
+    assert sections["log"] == {
+        "format": "sacct --parsable2", "columns read": "JobID, Submit, Start, ElapsedRaw, NCPUS", "columns not read": "MaxRSS",
+        "resources": "cpus, gpus, memory", "jobs left out": 1,
+    }  # fmt: skip
+    assert list(sections["stands out"]) == ["all requested times are equal", "waits"]
+    assert describe(poisson(5, np.random.default_rng(1))).sections["log"] == {}
+
+
+def test_more_in_use_than_exists() -> None:
+    columns = {"submit_time": [0, 1], "run_time": [9, 9], "nodes": [3, 4], "recorded_wait_time": [1, 0]}
+    stands_out = describe(Workload(columns, machine_size=6)).sections["stands out"]
+    assert stands_out == {
+        "more in use on record than exists": "7 of 6 nodes",
+        "all requested times are equal": "9 s",
+    }
+    on_machines = described(
+        Workload(columns | {"cpus": [3, 4]}, resources=("cpus",)), Machines.of(20, cpus=1)
+    )
+    assert on_machines.sections["stands out"]["more in use on record than exists"] == "25 cpus of 20 cpus"

@@ -134,7 +134,8 @@ def test_durations(text: str, seconds: int) -> None:
 )  # fmt: skip
 def test_malformed_durations_are_refused_with_their_line(table: Write, text: str) -> None:
     path = table("ReqCPUs,ActualDuration,Submit", "1,60,0", f'1,"{text}",0')
-    assert message(lambda: read_job_table(path)) == (
+    assert len(read_job_table(path)) == 1
+    assert message(lambda: read_job_table(path, strict=True)) == (
         f"{path}:3: ActualDuration: a duration needs seconds, MM:SS, HH:MM:SS or D-HH:MM:SS, found {text!r}"
     )
 
@@ -238,20 +239,21 @@ MALFORMED = [
     ("a,1,1,0,9,9", "7 cells needed, found 6 cells"),
     ("a", "7 cells needed, found 1 cell"),
     ("a,1,1,0,9,9,0,0", "7 cells needed, found 8 cells"),
-    ('a,1,1,0,9,9,"0', "a table of cells needed: unexpected end of data"),
+    ('a,1,1,0,9,9,"0', "Submit: a whole number needed, found '\"0'"),
 ]
 
 
 @pytest.mark.parametrize(("line", "found"), MALFORMED)
-def test_malformed_tables_are_refused(table: Write, line: str, found: str) -> None:
+def test_malformed_rows_are_counted_or_refused(table: Write, line: str, found: str) -> None:
     path = table(HEADER, "a,1,1,0,9,9,0", line)
-    text = message(lambda: read_job_table(path))
-    assert text == f"{path}:3: {found}"
+    w = read_job_table(path)
+    assert (len(w), sum(w.skipped.values())) == (1, 1)
+    assert message(lambda: read_job_table(path, strict=True)) == f"{path}:3: {found}"
 
 
 def test_unknown_units_are_refused(table: Write) -> None:
     path = table(HEADER, "a,1 GB,1,0,9,9,0", "b,1 parsec,1,0,9,9,0")
-    assert message(lambda: read_job_table(path)) == (
+    assert message(lambda: read_job_table(path, strict=True)) == (
         f"{path}:3: ReqMem: memory needs a unit (B, kB, MB, GB, TB, PB, KiB, ...), found unknown unit 'parsec'"
     )
     found = message(lambda: read_job_table(path, memory_unit="KB"))
@@ -278,7 +280,23 @@ def test_unknown_units_are_refused(table: Write) -> None:
 def test_malformed_further_columns_are_refused(table: Write, title: str, cell: str, found: str) -> None:
     good = {"Constraint": "", "Kind": "7=dgemm"}.get(title, "1")
     path = table(f"ReqCPUs,ActualDuration,Submit,{title}", f"1,9,0,{good}", f"1,9,0,{cell}")
-    assert message(lambda: read_job_table(path)) == f"{path}:3: {found}"
+    w = read_job_table(path)
+    assert (len(w), list(w.skipped.values())) == (1, [1])
+    assert message(lambda: read_job_table(path, strict=True)) == f"{path}:3: {found}"
+
+
+def test_columns_of_other_programs_are_not_read(table: Write) -> None:
+    w = read_job_table(table("ReqCPUs,ActualDuration,Submit,EnergyUsed", "1,2,3,x"), strict=True)
+    assert w.run_time.tolist() == [2]
+
+
+def test_models_of_gpus(table: Write, tmp_path: Path) -> None:
+    rows = "ReqCPUs,ActualDuration,Submit,ReqGPUs,ReqGPUs:a100,ReqMIG:1g.5gb", "1,2,3,4,2,0", "1,2,3,0,2,7"
+    w = read_job_table(table(*rows))
+    assert w.resources == ("cpus", "gpus", "memory", "gpus:a100", "mig:1g.5gb")
+    assert w.column("gpus").tolist() == [4, 2], "at least as many as of all models"
+    write_job_table(w, tmp_path / "again.csv")
+    assert read_job_table(tmp_path / "again.csv").hash == w.hash
 
 
 def test_headers_that_are_none(table: Write) -> None:
@@ -287,7 +305,7 @@ def test_headers_that_are_none(table: Write) -> None:
         return message(lambda: read_job_table(path)).removeprefix(str(path))
 
     assert found("ReqCPU,ActualDuration,Submit", "1,2,3").startswith(
-        ":1: unknown column 'ReqCPU' in a job table; known are JobName, ReqMem, ReqCPUs, ReqGPUs"
+        ":1: unknown column 'ReqCPU' in a job table; did you mean ReqCPUs?"
     )
     assert found("ReqCPUs,ActualDuration", "1,2") == (
         ":1: a job table needs the column Submit, found 'ReqCPUs', 'ActualDuration'"

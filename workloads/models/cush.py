@@ -21,7 +21,8 @@ from hpcsimkit.io.formats import Format
 from hpcsimkit.jobs.columns import Column
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.workloads.readers.cells import amount
-from hpcsimkit.workloads.readers.tables import Table, read_csv
+from hpcsimkit.workloads.readers.records import read_records
+from hpcsimkit.workloads.readers.tables import Table
 
 __all__ = ["CUSH_KINDS", "CUSH_SYSTEMS", "DEMANDS", "CushJobSets", "CushNode", "read_job_sets"]
 
@@ -177,7 +178,7 @@ def read_job_sets(path: str | os.PathLike[str]) -> list[Workload]:
     WorkloadError
         If the file cannot be read, lacks a column, has no row, or a cell is not an integer in its range.
     """
-    table = read_csv(path, Format.JOB_SETS)
+    table = read_records(path, Format.JOB_SETS)
     table.needs(JOB_SET_FIELDS, "a file of job sets")
     kind_field = next((name for name in table.columns if name.startswith("type")), "type")
     table.needs([kind_field], "a file of job sets")

@@ -7,25 +7,42 @@ Each parser takes the stripped text of a cell and returns an integer, or raises
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from datetime import UTC, datetime, tzinfo
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from hpcsimkit.errors import UsageError
+from hpcsimkit.jobs.columns import Column
 from hpcsimkit.jobs.job import UNKNOWN
 from hpcsimkit.workloads.readers.local_time import zone_named
+from hpcsimkit.workloads.readers.tables import MISSING, Cells, digits
 
-__all__ = ["amount", "clock_of", "date", "duration", "has_fraction", "milliseconds", "moment", "whole"]
+__all__ = [
+    "UNIX_TIME",
+    "Moment",
+    "amount",
+    "clock_of",
+    "date",
+    "duration",
+    "has_fraction",
+    "milliseconds",
+    "moment",
+    "whole",
+]
 
 WHOLE = re.compile(r"(-?\d{1,18})(\.0*)?")
 SECONDS = re.compile(r"-?\d{1,15}(\.\d*)?")
 DURATION = re.compile(
-    r"(?:(?P<days>\d{1,8})-(?=\d+:\d+:))?(?:(?P<hours>\d{1,9}):(?=\d+:))?"
+    r"(?:(?P<days>\d{1,8})(?:-| days? )(?=\d+:\d+:))?(?:(?P<hours>\d{1,9}):(?=\d+:))?"
     r"(?P<minutes>\d{1,9}):(?P<seconds>\d{1,2}(?:\.\d*)?)"
 )
-MOMENT = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(Z|[+-]\d\d:?\d\d)?")
+MOMENT = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d{1,9})?( ?(Z|[+-]\d\d:?\d\d))?")
 DAY = re.compile(r"\d{4}-\d\d-\d\d")
-UNIX_TIME = re.compile(r"\d{9,11}")
-NO_MOMENT = {"", "unknown", "none", "n/a", "invalid"}
+UNIX_TIME = re.compile(r"\d{9,11}(\.\d*)?")
+FRACTION = re.compile(r"\.(\d*)")
+NO_MOMENT = MISSING | {"unknown", "invalid"}
 """Cells that stand for a missing time (in lower case)."""
 
 
@@ -56,10 +73,10 @@ def amount(text: str) -> int:
 def duration(text: str) -> int:
     """Return a duration [s], rounded to whole seconds.
 
-    Accepted forms are plain seconds (``86400``, ``12.5``) and the forms of Slurm: ``MM:SS``, ``HH:MM:SS`` and
-    ``D-HH:MM:SS``, each with or without a fraction of the seconds. Seconds must be below 60, minutes below 60
-    if there are hours, and hours below 24 if there are days. ``1-02`` (days and hours) is rejected as
-    ambiguous.
+    Accepted forms are plain seconds (``86400``, ``12.5``), the forms of Slurm, ``MM:SS``, ``HH:MM:SS`` and
+    ``D-HH:MM:SS``, and that of pandas, ``D days HH:MM:SS``, each with or without a fraction of the seconds.
+    Seconds must be below 60, minutes below 60 if there are hours, and hours below 24 if there are days.
+    ``1-02`` (days and hours) is rejected as ambiguous.
 
     >>> duration("86400"), duration("03:04"), duration("02:03:04"), duration("1-02:03:04")
     (86400, 184, 7384, 93784)
@@ -98,41 +115,103 @@ def has_fraction(text: str) -> int:
     >>> has_fraction("12.50"), has_fraction("12.0"), has_fraction("12")
     (1, 0, 0)
     """
-    return int(bool(text.partition(".")[2].strip("0")))
+    found = FRACTION.search(text)
+    return int(found is not None and bool(found[1].strip("0")))
 
 
-def moment(zone: tzinfo | None = None) -> Callable[[str], int]:
+def moment(zone: tzinfo | None = None, *, fold: int = 0) -> Moment:
     """Return a parser for points in time; -1 stands for a missing time (``Unknown``, ``None``).
 
-    Accepted forms are ``2024-01-31T23:59:59``, also with a blank instead of the T, with or without an offset
-    from UTC (``+01:00``, ``Z``), and Unix time. Without an offset and without a zone, the result is the
-    number of seconds of local time since 1 January 1970, which jumps by an hour when daylight saving time
-    begins or ends.
+    Accepted forms are ``2024-01-31T23:59:59``, also with a blank instead of the T, with or without a fraction
+    of the seconds, which is rounded, and an offset from UTC (``+01:00``, ``Z``), and Unix time. Without an
+    offset and without a zone, the result is the number of seconds of local time since 1 January 1970, which
+    jumps by an hour when daylight saving time begins or ends.
 
     Parameters
     ----------
     zone : tzinfo, optional
-        Time zone of times without an offset; the results are then Unix times. A time that occurs twice in
-        autumn is taken as its first occurrence.
+        Time zone of times without an offset; the results are then Unix times.
+    fold : {0, 1}
+        Occurrence of a local time that occurs twice in autumn: the first or the second. Default: 0.
 
     >>> moment()("1970-01-02T00:00:01"), moment()("1970-01-02T00:00:01+01:00"), moment()("Unknown")
     (86401, 82801, -1)
     """
+    return Moment(zone, fold)
 
-    def read(text: str) -> int:
+
+class Moment:
+    """Parser for points in time; see :func:`moment`.
+
+    Parameters
+    ----------
+    zone : tzinfo, optional
+        Time zone of times without an offset.
+    fold : {0, 1}
+        Occurrence of a local time that occurs twice. Default: 0.
+    """
+
+    def __init__(self, zone: tzinfo | None = None, fold: int = 0) -> None:
+        self.zone = zone
+        self.fold = fold
+
+    def __call__(self, text: str) -> int:
         if text.lower() in NO_MOMENT:
             return UNKNOWN
-        if UNIX_TIME.fullmatch(text):
-            return int(text)
+        if UNIX_TIME.fullmatch(text) and text.isascii():
+            return round(float(text))
         try:
             if not MOMENT.fullmatch(text) or not text.isascii():
                 raise ValueError
-            time = datetime.fromisoformat(text)
-            return int((time if time.tzinfo else time.replace(tzinfo=zone or UTC)).timestamp())
+            time = datetime.fromisoformat(text.replace(" +", "+").replace(" -", "-").replace(" Z", "Z"))
+            time = time if time.tzinfo else time.replace(tzinfo=self.zone or UTC, fold=self.fold)
+            return int(time.timestamp() + 0.5)
         except (ValueError, OverflowError):
             raise UsageError(f"a time such as 2024-01-31T23:59:59 needed, found {text!r}") from None
 
-    return read
+    def bulk(self, cells: Cells) -> tuple[Column, NDArray[np.intp]]:
+        """Return the times of cells in the usual forms, and the rows of all others."""
+        texts, unix = digits(cells, 11)
+        values = np.full(len(texts), UNKNOWN)
+        unix &= np.char.str_len(texts) >= 9
+        values[unix] = texts[unix].astype(np.int64)
+        local = np.zeros_like(unix)
+        if not unix.all():
+            local = _of_form(texts.view(np.uint32).reshape(len(texts), -1))
+            try:
+                seconds = texts[local].astype(f"U{len(FORM)}").astype("datetime64[s]").astype(np.int64)
+            except ValueError:  # a 30 February is found one by one
+                local[:] = False
+            else:
+                values[local] = seconds - self._offsets(seconds)
+        return values, np.flatnonzero(~(unix | local))
+
+    def _offsets(self, seconds: Column) -> Column:
+        """Return the offsets from UTC at local times [s]; they change at whole quarters of hours."""
+        if self.zone is None:
+            return np.zeros_like(seconds)
+        quarters, rows = np.unique(seconds // 900, return_inverse=True)
+        offsets = []
+        for quarter in quarters.tolist():
+            local = datetime.fromtimestamp(quarter * 900, UTC).replace(tzinfo=self.zone, fold=self.fold)
+            offsets.append(quarter * 900 - int(local.timestamp()))
+        return np.array(offsets, dtype=np.int64)[rows]
+
+
+FORM = "0000-00-00T00:00:00"
+"""Form of the usual times, with 0 for a digit."""
+
+
+def _of_form(letters: NDArray[Any]) -> NDArray[np.bool_]:
+    """Return which texts, uint32 of shape (texts, letters), are times of the usual form."""
+    fits = (letters[:, len(FORM) :] == 0).all(axis=1)
+    for place, sign in enumerate(FORM):
+        found = letters[:, place]
+        if sign == "0":
+            fits &= (found >= ord("0")) & (found <= ord("9"))
+        else:
+            fits &= (found == ord(sign)) | ((sign == "T") & (found == ord(" ")))
+    return fits
 
 
 def date(text: str, zone: tzinfo | None = None) -> int:

@@ -11,9 +11,10 @@ from hpcsimkit.jobs.columns import Column
 from hpcsimkit.jobs.job import UNKNOWN
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.workloads.readers.cells import amount, clock_of, milliseconds, moment, whole
+from hpcsimkit.workloads.readers.records import read_records
 from hpcsimkit.workloads.readers.sacct_cells import conjunction, elapsed, status
 from hpcsimkit.workloads.readers.sieve import Sieve, per_node
-from hpcsimkit.workloads.readers.tables import parse, read_csv
+from hpcsimkit.workloads.readers.tables import parse
 
 __all__ = ["EAGLE_FIELDS", "OPENB_FIELDS", "PHILLY_FIELDS", "read_eagle", "read_openb", "read_philly"]
 
@@ -243,7 +244,7 @@ def read_eagle(
 def _sieve(
     path: str | os.PathLike[str], form: Format, fields: tuple[str, ...], what: str, strict: bool
 ) -> Sieve:
-    table = read_csv(path, form)
+    table = read_records(path, form)
     table.needs(fields, what)
     return Sieve(table, strict)
 

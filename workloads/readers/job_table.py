@@ -9,23 +9,24 @@ be written as job tables.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hpcsimkit.errors import UsageError, WorkloadError
+from hpcsimkit.errors import UsageError, WorkloadError, close_words
 from hpcsimkit.io.documents import csv_text
 from hpcsimkit.io.files import write_bytes
 from hpcsimkit.io.formats import Format
-from hpcsimkit.io.units import MEMORY_UNITS, memory_bytes
+from hpcsimkit.io.units import MEMORY_UNITS, MIG, memory_bytes, total_of
 from hpcsimkit.jobs.columns import AMOUNT_LIMIT, LOG_COLUMNS, Column
 from hpcsimkit.jobs.job import UNKNOWN
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.workloads.readers.cells import duration, whole
+from hpcsimkit.workloads.readers.records import read_records
 from hpcsimkit.workloads.readers.sacct_cells import condition
-from hpcsimkit.workloads.readers.sieve import Sieve
-from hpcsimkit.workloads.readers.tables import Table, labelled, read_csv, shown
+from hpcsimkit.workloads.readers.sieve import Mask, Sieve
+from hpcsimkit.workloads.readers.tables import Table, shown
 
 __all__ = ["JOB_TABLE_COLUMNS", "read_job_table", "write_job_table"]
 
@@ -34,6 +35,10 @@ JOB_TABLE_COLUMNS = ("JobName", "ReqMem", "ReqCPUs", "ReqGPUs", "ReqDuration", "
 
 NEEDED = ("ReqCPUs", "ActualDuration", "Submit")
 RESOURCES = ("cpus", "gpus", "memory")
+SHARES = ("shards", "mps")
+ASKED = "Req"
+"""Beginning of the names of columns with requests."""
+
 FURTHER_COLUMNS = {
     "".join(word.capitalize() for word in name.split("_")): name
     for name in ("nodes", "spread", "exclusive", "constraint", "kind", *LOG_COLUMNS, "qos")
@@ -53,12 +58,14 @@ def read_job_table(
 ) -> Workload:
     """Read a job table, plain or gzip.
 
-    The columns may be in any order; ``ReqCPUs, ActualDuration, Submit`` are required.
+    The columns may be in any order; ``ReqCPUs, ActualDuration, Submit`` are required. Columns with other names
+    are not read, unless they may be misspelled ones, which is an error.
 
     ==================  =============================================================================
     ``JobName``         any text; ``<word><number>`` gives the job number, see below
     ``ReqCPUs``         number of CPUs, an integer
     ``ReqGPUs``         number of GPUs, an integer; 0 without this column
+    ``ReqGPUs:a100``    number of these that are of a model, ``ReqMIG:1g.5gb`` of slices, which are no GPUs
     ``ReqMem``          memory, all cells with a unit (``128 GB``, ``1.5 GiB``) or none (`memory_unit`)
     ``ReqDuration``     requested time, a duration; if empty or 0, the run time is used
     ``ActualDuration``  run time, a duration
@@ -80,7 +87,7 @@ def read_job_table(
       job numbers; otherwise jobs are numbered from 0 and ``labels["id"]`` holds their names.
     - Names are numbered in order of first appearance.
     - Jobs that ran longer than requested and rows out of order are kept and counted in ``notes``.
-    - A file that is not well-formed is an error: a wrong number of cells or a cell that cannot be parsed.
+    - Rows with a wrong number of cells or a cell that cannot be parsed are skipped and counted.
 
     Parameters
     ----------
@@ -88,7 +95,8 @@ def read_job_table(
         Path of the table. Its name without ``.csv`` and ``.gz`` becomes the name of the workload.
     strict : bool
         Whether jobs that would be skipped are an error: jobs without a run time or submit time (< 0), without
-        or with negative requests, without nodes, or with implausibly large numbers; also repeated job names.
+        or with negative requests, without nodes, with implausibly large numbers, or with cells that cannot be
+        parsed; also repeated job names.
     memory_unit : str
         Unit of ``ReqMem`` without a unit; in Beocat's logs it is kB, which is 1000 bytes.
 
@@ -100,8 +108,8 @@ def read_job_table(
     Raises
     ------
     WorkloadError
-        If the file cannot be read, is no well-formed job table, mixes memory with and without units, or has
-        no usable job; or, if `strict`, any job is unusable.
+        If the file cannot be read, lacks a column, or has no usable job; or, if `strict`, any job is
+        unusable.
     UsageError
         If `memory_unit` is no unit of memory.
 
@@ -118,86 +126,105 @@ def read_job_table(
     """
     if memory_unit not in MEMORY_UNITS:
         raise UsageError(f"memory_unit must be one of {', '.join(MEMORY_UNITS)}, found {memory_unit!r}")
-    table = read_csv(path, Format.JOB_TABLE)
+    table = read_records(path, Format.JOB_TABLE)
     _check_form(table)
     sieve = Sieve(table, strict)
     rows = len(table)
     amounts = {
-        "cpus": table.numbers("ReqCPUs", whole),
-        "gpus": _optional(table, "ReqGPUs", whole, np.zeros(rows, dtype=np.int64)),
-        "memory": _memory(table, memory_unit),
+        "cpus": sieve.parse("ReqCPUs", whole),
+        "gpus": _optional(sieve, "ReqGPUs", whole, np.zeros(rows, dtype=np.int64)),
+        "memory": _memory(sieve, memory_unit),
+        **{resource: sieve.parse(name, whole) for name, resource in _models(table).items()},
     }
+    amounts["gpus"] = np.maximum(amounts["gpus"], _of_models(amounts))
     sieve.amounts(amounts)
-    run = table.numbers("ActualDuration", duration)
-    limit = _optional(table, "ReqDuration", _unless_empty(duration), np.full(rows, UNKNOWN))
-    columns = sieve.times(table.numbers("Submit", whole), run, limit)
+    run = sieve.parse("ActualDuration", duration)
+    limit = _optional(sieve, "ReqDuration", _unless_empty(duration), np.full(rows, UNKNOWN))
+    columns = sieve.times(sieve.parse("Submit", whole), run, limit)
     sieve.note_rounding(name for name in ("ActualDuration", "ReqDuration") if name in table.columns)
-    further, labels = _further(table, sieve)
+    further, labels = _further(sieve)
     header = {"UnixStartTime": "0"}
     if "JobName" in table.columns:
         sieve.used_before(table.columns["JobName"])
         columns["id"], header[PREFIX], labels["id"] = sieve.ids("JobName")
     return sieve.workload(
-        {**columns, **further, **amounts}, resources=RESOURCES, labels=labels, header=header
+        {**columns, **further, **amounts}, resources=tuple(amounts), labels=labels, header=header
     )
 
 
 def _check_form(table: Table) -> None:
     known = (*JOB_TABLE_COLUMNS, *FURTHER_COLUMNS)
     for name in table.columns:
-        if name not in known:
+        if name in known or name in _models(table):
+            continue
+        if close := close_words(name, known, cutoff=0.8):
             raise WorkloadError(
-                f"{table.path}:1: unknown column {shown(name)} in a job table; known are {', '.join(known)}"
+                f"{table.path}:1: unknown column {shown(name)} in a job table; did you mean {close[0]}?"
             )
     table.needs(NEEDED, "a job table")
-    table.check_well_formed()
 
 
-def _optional(table: Table, name: str, parser: Callable[[str], int], absent: Column) -> Column:
-    return table.numbers(name, parser) if name in table.columns else absent
+def _models(table: Table) -> dict[str, str]:
+    """Return the resources of models of GPUs and of slices, by column."""
+    found = {name: name.removeprefix(ASKED).lower() for name in table.columns if name.startswith(ASKED)}
+    return {
+        name: resource
+        for name, resource in found.items()
+        if total_of(resource) == "gpus" or resource.startswith(MIG) or resource in SHARES
+    }
+
+
+def _of_models(amounts: Mapping[str, Column]) -> Column:
+    """Return the GPUs of all models of each job."""
+    of_models = [values for name, values in amounts.items() if total_of(name) == "gpus"]
+    return np.sum([np.maximum(values, 0) for values in of_models], axis=0, dtype=np.int64, initial=0)
+
+
+def _optional(sieve: Sieve, name: str, parser: Callable[[str], int], absent: Column) -> Column:
+    return sieve.parse(name, parser) if name in sieve.table.columns else absent
 
 
 def _unless_empty(parser: Callable[[str], int]) -> Callable[[str], int]:
     return lambda text: parser(text) if text else UNKNOWN
 
 
-def _memory(table: Table, unit: str) -> Column:
-    """Return the memory [bytes]; either all cells or none must have a unit."""
-    if "ReqMem" not in table.columns:
-        return np.zeros(len(table), dtype=np.int64)
-    cells = table.columns["ReqMem"]
-    with_unit = {cell: any(map(str.isalpha, cell)) for cell in dict.fromkeys(cells)}
-    if len(set(with_unit.values())) > 1:
-        row = next(row for row, cell in enumerate(cells) if with_unit[cell] != with_unit[cells[0]])
-        raise table.refuse(
-            row,
-            f"ReqMem: mixed units: a unit in every cell or in none needed, "
-            f"found {shown(cells[row])} after {shown(cells[0])}",
-        )
-    default = "" if with_unit[cells[0]] else f" {unit}"
-    return table.numbers("ReqMem", lambda text: min(memory_bytes(text and text + default), AMOUNT_LIMIT + 1))
+def _memory(sieve: Sieve, unit: str) -> Column:
+    """Return the memory [bytes]; either all cells or none must have a unit, as in the first."""
+    if "ReqMem" not in sieve.table.columns:
+        return np.zeros(len(sieve.table), dtype=np.int64)
+    first = next((cell.strip() for cell in sieve.table.columns["ReqMem"] if cell.strip()), "")
+    with_unit = any(map(str.isalpha, first))
+
+    def read(text: str) -> int:
+        if text and any(map(str.isalpha, text)) != with_unit:
+            raise UsageError(
+                f"mixed units: a unit in every cell or in none needed, found {shown(text)} after {shown(first)}"
+            )
+        return min(memory_bytes(text if with_unit or not text else f"{text} {unit}"), AMOUNT_LIMIT + 1)
+
+    return sieve.parse("ReqMem", read)
 
 
-def _further(table: Table, sieve: Sieve) -> tuple[dict[str, ArrayLike], dict[str, tuple[str, ...]]]:
+def _further(sieve: Sieve) -> tuple[dict[str, ArrayLike], dict[str, tuple[str, ...]]]:
     """Return the optional columns and the names that belong to their numbers."""
+    table = sieve.table
     columns: dict[str, ArrayLike] = {"nodes": np.ones(len(table), dtype=np.int64)}
     labels: dict[str, tuple[str, ...]] = {}
     for title, name in FURTHER_COLUMNS.items():
         if title not in table.columns:
             continue
         if name == "nodes":
-            nodes = columns[name] = table.numbers(title, whole)
+            nodes = columns[name] = sieve.parse(title, whole)
             sieve.leave_out((nodes < 1) | (nodes > 2**31), "no nodes", "1 to 2^31 nodes", nodes)
         elif name in ("spread", "exclusive"):
-            columns[name] = table.numbers(title, _flag)
+            columns[name] = sieve.parse(title, _flag)
         elif name == "kind":
-            columns[name], labels[name] = _kinds(table)
+            columns[name], labels[name] = _kinds(sieve)
         elif name == "constraint":
-            nodes = np.broadcast_to(columns["nodes"], len(table)).tolist()
-            cells = [_features(table, row, cell, nodes[row]) for row, cell in enumerate(table.columns[title])]
-            columns[name], labels[name] = labelled(cells, numbers=False)
+            pooled = np.broadcast_to(columns.get("spread", UNKNOWN), len(table)) == 1
+            columns[name], labels[name] = _constraints(sieve, np.asarray(columns["nodes"]), pooled)
         else:
-            columns[name], labels[name] = labelled(table.columns[title])
+            columns[name], labels[name] = sieve.labelled(table.columns[title])
     return columns, labels
 
 
@@ -207,17 +234,24 @@ def _flag(text: str) -> int:
     return int(text == "1")
 
 
-def _features(table: Table, row: int, cell: str, nodes: int) -> str:
-    found = condition(cell, nodes)
-    if found and "*" in found and "Spread" in table.columns and table.columns["Spread"][row] == "1":
-        raise table.refuse(row, f"Constraint: no counts needed in a pooled request, found {shown(cell)}")
-    if found is None:
-        needed = "features joined by & or |, or by & with counts of at most all nodes,"
-        raise table.refuse(row, f"Constraint: {needed} needed, found {shown(cell)}")
-    return found
+def _constraints(sieve: Sieve, nodes: Column, pooled: Mask) -> tuple[Column, tuple[str, ...]]:
+    """Return the constraint numbers of the jobs, and the constraints by number."""
+    found = []
+    cells = sieve.table.columns["Constraint"]
+    for row, (cell, count, of_all) in enumerate(zip(cells, nodes.tolist(), pooled.tolist(), strict=True)):
+        text = condition(cell, count)
+        if text is None or (of_all and "*" in text):
+            needed = (
+                "features joined by & or |, or by & with counts of at most all nodes,"
+                if text is None
+                else "no counts in a pooled request"
+            )
+            sieve.refuse(row, "Constraint", cell, f"{needed} needed, found {shown(cell)}")
+        found.append(text or "")
+    return sieve.labelled(found, numbers=False)
 
 
-def _kinds(table: Table) -> tuple[Column, tuple[str, ...]]:
+def _kinds(sieve: Sieve) -> tuple[Column, tuple[str, ...]]:
     """Return the job types and their names; the numbers have a meaning, so cells hold both."""
     names: dict[int, str] = {}
 
@@ -235,7 +269,7 @@ def _kinds(table: Table) -> tuple[Column, tuple[str, ...]]:
             )
         return int(number)
 
-    kinds = table.numbers("Kind", kind)
+    kinds = sieve.parse("Kind", kind)
     return kinds, tuple(names.get(number, str(number)) for number in range(max(names, default=-1) + 1))
 
 
@@ -258,7 +292,15 @@ def write_job_table(workload: Workload, path: str | os.PathLike[str]) -> None:
     """
     if not workload.resources:
         workload = _counted_as_cpus(workload)
-    known = ("id", "submit_time", "run_time", "requested_time", *RESOURCES, *FURTHER_COLUMNS.values())
+    models = [
+        name
+        for name in workload.resources
+        if total_of(name) == "gpus" or name.startswith(MIG) or name in SHARES
+    ]
+    known = (
+        *("id", "submit_time", "run_time", "requested_time"),
+        *(*RESOURCES, *models, *FURTHER_COLUMNS.values()),
+    )
     foreign = [name for name in workload.columns if name not in known]
     if foreign:
         raise WorkloadError(f"{path}: a job table has no column for {', '.join(foreign)}")
@@ -288,6 +330,9 @@ def _cells(workload: Workload) -> Iterator[tuple[str, list[int] | list[str]]]:
     yield "ReqMem", [f"{amount // 1000}" if in_kilobytes else f"{amount} B" for amount in memory]
     yield "ReqCPUs", _amounts(workload, "cpus")
     yield "ReqGPUs", _amounts(workload, "gpus")
+    for name in workload.resources:
+        if name not in RESOURCES:
+            yield f"{ASKED}{name.replace('gpus:', 'GPUs:').replace(MIG, MIG.upper())}", _amounts(workload, name)
     yield "ReqDuration", workload.requested_time.tolist()
     yield "ActualDuration", workload.run_time.tolist()
     yield "Submit", workload.submit_time.tolist()

@@ -13,21 +13,30 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from datetime import tzinfo
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from hpcsimkit.errors import UsageError, WorkloadError
-from hpcsimkit.io.budget import refuse_beyond
+from hpcsimkit.io.files import read_start
 from hpcsimkit.io.formats import Format
 from hpcsimkit.jobs.columns import Column
 from hpcsimkit.jobs.job import UNKNOWN
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.workloads.readers.cells import UNIX_TIME, clock_of, moment
-from hpcsimkit.workloads.readers.sacct_cells import count, elapsed, minutes, state, status, time_limit
+from hpcsimkit.workloads.readers.records import Columns, like, read_records
+from hpcsimkit.workloads.readers.sacct_cells import (
+    count,
+    elapsed,
+    minutes,
+    state,
+    status,
+    time_limit,
+)
 from hpcsimkit.workloads.readers.sacct_requests import (
     SACCT_FEATURES,
     constraints,
@@ -35,13 +44,25 @@ from hpcsimkit.workloads.readers.sacct_requests import (
     requested_amounts,
 )
 from hpcsimkit.workloads.readers.sieve import Mask, Sieve
-from hpcsimkit.workloads.readers.tables import Parser, Table, read_text, shown, table_of
+from hpcsimkit.workloads.readers.tables import (
+    MISSING,
+    Cells,
+    EncodedCells,
+    InBulk,
+    Parser,
+    Table,
+    changed,
+    digits,
+    parse,
+    shown,
+)
 
-__all__ = ["read_sacct"]
+__all__ = ["NO_HEADER", "Size", "read_sacct", "sacct_workload"]
 
 Size = Literal["requested", "allocated"]
 
 FIELDS = (
+    "Cluster",
     "JobID",
     "JobIDRaw",
     "User",
@@ -70,30 +91,11 @@ FIELDS = (
     "AllocGRES",
     "Constraints",
     "Restarts",
+    "Suspended",
+    "SubmitLine",
     "NodeList",
 )
 """Fields that are read; all others are ignored."""
-
-FREE_TEXT = {
-    "jobname",
-    "constraints",
-    "comment",
-    "admincomment",
-    "systemcomment",
-    "extra",
-    "submitline",
-    "workdir",
-    "stdin",
-    "stdout",
-    "stderr",
-    "container",
-    "reason",
-    "failednode",
-    "licenses",
-    "wckey",
-    "reservation",
-}
-"""Free-text fields, which may contain the separator (in lower case)."""
 
 NOWHERE = {"None assigned", "(null)", "None", "Unknown"}
 """Cells of jobs without nodes."""
@@ -103,12 +105,104 @@ NAMES = {"user": "User", "group": "Account", "queue": "Partition", "partition": 
 
 SPELLING = {field.lower(): field for field in FIELDS}
 
+WHOLE_NODES = re.compile(r"(?:^|\s)--exclusive(?=\s|$)")
+ONE_USER = re.compile(r"(?:^|\s)--exclusive=(?:user|mcs)\b")
+"""Options in the command line of a job for nodes that are not shared."""
+
+MOMENTS = ("Submit", "Eligible", "Start", "End")
+MOST_DIFFERENCE = 3
+"""Difference between the run time and that from start to end that is due to rounding [s]."""
+
 WAITING = {"PENDING", "REVOKED"}
 RUNNING = {"RUNNING", "SUSPENDED", "CONFIGURING", "COMPLETING", "STAGE_OUT", "STOPPED", "SIGNALING"}
+
+NO_HEADER = "give the names of its fields (--fields NAME,NAME) or export with a header line"
+"""What is needed of an export without a header."""
+
+START = 1 << 16
+"""Number of bytes in which the first line is looked for."""
 
 JOB, COMPONENT, STEP, PENDING_ARRAY, HEADER = range(5)
 JOB_ID = re.compile(
     r"(?P<job>\d+(_\d+)?)(?P<component>\+\d+)?(?P<step>\..+)?|(?P<pending>\d+_\[.*)|(?P<header>jobid\w*)"
+)
+FLOAT_ID = re.compile(r"\d+\.0")
+
+TIME = like(r"\d{4}-\d\d-\d\d[T ].*|\d{9,11}(\.\d*)?|unknown|none|nat|nan|submit|eligible|start|end")
+SPAN = like(
+    r"[\d:.-]+|\d+ days? [\d:.]+|unlimited|partition_limit|invalid|nan|elapsed\w*|timelimit\w*|suspended"
+)
+NUMBER = like(r"-?\d+(\.\d*)?|[a-z]+")
+COUNT = like(r"[\d.]+[kmgtpe]?|nan|[a-z]*(cpus|nodes)|restarts")
+PATH = like(r"/.*|\(null\)|workdir|std\w+")
+
+
+def _is_list(cell: str) -> bool:
+    """Return whether a cell looks like a list of resources, in which none occurs twice."""
+    names = [pair.partition("=")[0] for pair in cell.split(",")]
+    return not cell or (all(map(LISTED_PAIR.fullmatch, cell.split(","))) and len(set(names)) == len(names))
+
+
+def _is_constraint(cell: str) -> bool:
+    """Return whether a cell looks like a constraint, with signs between words and brackets that match."""
+    brackets = "".join(sign for sign in cell if sign in "()[]")
+    for _ in range(len(brackets) // 2):
+        brackets = brackets.replace("()", "").replace("[]", "")
+    return not brackets and not SIGNS_ASIDE.search(cell) and CONSTRAINT.fullmatch(cell) is not None
+
+
+SIGNS_ASIDE = re.compile(r"^[&|,]|[&|,]$|[&|,]\s*[&|,]")
+CONSTRAINT = re.compile(r"[\w.:&|,*()\[\]\s/-]*")
+LISTED_PAIR = re.compile(r"[\w/:.-]+=[\w.]+|(req|alloc)tres", re.IGNORECASE)
+
+COLUMNS = Columns(
+    read=SPELLING,
+    looks={
+        "cluster": like(r"[\w.-]+"),
+        "jobid": like(r"\d+(_\d+|_\[.*)?(\+\d+)?(\..+)?|jobid"),
+        "jobidraw": like(r"\d+(\+\d+)?(\..+)?|jobidraw"),
+        "state": like(r"[a-z_]+\+?( by \S+)?"),
+        **dict.fromkeys(("submit", "eligible", "start", "end"), TIME),
+        **dict.fromkeys(("elapsed", "elapsedraw", "timelimit", "timelimitraw", "suspended"), SPAN),
+        **dict.fromkeys(
+            ("reqcpus", "alloccpus", "ncpus", "reqnodes", "allocnodes", "nnodes", "restarts"), COUNT
+        ),
+        **dict.fromkeys(("reqtres", "alloctres"), _is_list),
+        "reqmem": like(r"[\d.]+[kmgtpe]?[cn?]?|reqmem"),
+        **dict.fromkeys(("priority", "uid", "gid", "associd", "qosraw", "dbindex", "cputimeraw", "ntasks"), NUMBER),
+        **dict.fromkeys(("reserved", "planned", "cputime", "totalcpu", "usercpu", "systemcpu"), SPAN),
+        "flags": like(r"[a-z,_]+"),
+        "reason": like(r"[\w().:,-]+"),
+        "exitcode": like(r"\d+:\d+|exitcode"),
+        "constraints": _is_constraint,
+        "nodelist": like(r"[\w.,\[\]-]+|none assigned|\(null\)"),
+        **dict.fromkeys(("workdir", "stdin", "stdout", "stderr"), PATH),
+        **dict.fromkeys(("user", "account", "partition", "qos"), like(r"[^\s/|=]+")),
+    },
+    free=(
+        *(
+            "jobname",
+            "constraints",
+            "comment",
+            "admincomment",
+            "systemcomment",
+            "extra",
+            "submitline",
+            "workdir",
+        ),
+        *(
+            "stdin",
+            "stdout",
+            "stderr",
+            "container",
+            "reason",
+            "failednode",
+            "licenses",
+            "wckey",
+            "reservation",
+        ),
+    ),
+    lists=("partition", "reqtres", "alloctres", "nodelist"),
 )
 
 
@@ -119,20 +213,29 @@ def read_sacct(
     features: Collection[str] = ("constraints",),
     timezone: str | None = None,
     default_times: Mapping[str, int] | None = None,
+    fields: str | Sequence[str] | None = None,
+    cluster: str | None = None,
     strict: bool = False,
 ) -> Workload:
-    """Read the output of ``sacct --parsable2`` (or ``--parsable``) with a header, plain or gzip.
+    """Read the output of ``sacct --parsable2`` (or ``--parsable``), plain or compressed.
 
     The fields may be any subset in any order that includes ``JobID`` or ``JobIDRaw``; ``Submit``; one of
     ``ElapsedRaw``, ``Elapsed``, ``Start`` with ``End``; and one of ``ReqTRES``, ``AllocTRES``, ``ReqCPUS``,
-    ``AllocCPUS``, ``NCPUS``. All fields except `FIELDS` are ignored. A different ``--delimiter`` is detected;
-    it is advisable if job names or constraints contain ``|``, which ``sacct`` does not escape.
+    ``AllocCPUS``, ``NCPUS``. All fields except `FIELDS` are ignored. A different ``--delimiter`` is detected,
+    and tables of such fields that pandas and spreadsheets write (CSV with quotes) are read as well.
+
+    - ``sacct`` does not escape ``|`` and line breaks in job names, comments and command lines. Such records
+      are put together again where the cells around these texts leave only one way, and counted in ``notes``.
 
     - CPUs, GPUs and memory are the job's totals divided by its nodes, rounded up: the request per machine on
       ``nodes`` different machines. They are taken from ``ReqTRES``, then from ``ReqCPUS``, ``ReqNodes``,
       ``ReqMem``, then from the allocated amounts; with ``size="allocated"`` in reverse order. Exclusive use
-      of nodes is visible in the allocated amounts only. The old fields for GPUs (``ReqGRES``, ``AllocGRES``)
-      are not read; ``notes`` counts the jobs with GPUs only in these fields.
+      of nodes is visible in the allocated amounts, and in ``SubmitLine`` if the command line has
+      ``--exclusive``; ``notes`` counts the jobs that were allocated more than they requested. The old fields
+      for GPUs (``ReqGRES``, ``AllocGRES``) are not read; ``notes`` counts the jobs with GPUs only in these.
+    - GPUs of a model (``gres/gpu:a100``) are a resource ``gpus:a100`` beside ``gpus``, which counts all
+      models. Slices (``gres/gpu:1g.5gb``) are a resource ``mig:1g.5gb`` and no GPUs; so are ``shards`` and
+      ``mps``.
     - Units of memory are powers of 1024. ``mem=0`` requests all memory of the nodes; the allocated amount is
       used.
     - ``requested_time`` is the time limit. If there is no limit (``UNLIMITED``, ``Partition_Limit``), it is
@@ -145,6 +248,8 @@ def read_sacct(
       the time from submission to start.
     - Job numbers are ``JobIDRaw``, else ``JobID``; if these are not plain numbers (array tasks ``7_1``), jobs
       are numbered from 0 and ``labels["id"]`` holds the original cells.
+    - ``Elapsed`` is without the time for which a job was suspended; ``notes`` has this time.
+    - ``notes`` counts the jobs of each cluster (``Cluster``) if there are several, which never compete.
     - Each record of a requeued job (``--duplicates``) and each component of a heterogeneous job is a separate
       job.
     - Skipped are job steps; jobs that never started or have not ended; pending array tasks, which ``sacct``
@@ -164,18 +269,24 @@ def read_sacct(
     timezone : str, optional
         Name of the cluster's time zone, with which submit times are converted to Unix time. By default they
         are seconds of local time since 1970, since ``sacct`` prints no zone, and jump by an hour when
-        daylight saving time begins or ends. Unix times are printed in UTC without a zone.
+        daylight saving time begins or ends. A time that occurs twice is its first occurrence, unless a job
+        would then start before its submission, or end before its start. Unix times are printed in UTC.
     default_times : mapping of str to int, optional
         Requested times [s] of jobs without a time limit, by partition; see
         :attr:`~hpcsimkit.cluster.partitions.Partitions.default_times`.
+    fields : str or sequence of str, optional
+        Names of the fields of an export without a header (``sacct --noheader``), in their order, as given to
+        ``--format``. By default the first line has them.
+    cluster : str, optional
+        Name of the cluster whose jobs are read, in an export of several. By default all.
     strict : bool
         Whether rows that would be skipped, except job steps and repeated headers, and repeated job numbers
-        are an error.
+        are an error; jobs of several clusters, too.
 
     Returns
     -------
     Workload
-        The usable jobs, in the order of the file, with the resources ``cpus, gpus, memory``.
+        The usable jobs, in the order of the file, with the resources ``cpus, gpus, memory`` and of models.
 
     Raises
     ------
@@ -202,25 +313,50 @@ def read_sacct(
     {'job step': 1}
     >>> folder.cleanup()
     """
+    return sacct_workload(
+        _read(path, fields),
+        size=size,
+        features=features,
+        timezone=timezone,
+        default_times=default_times,
+        cluster=cluster,
+        strict=strict,
+    )
+
+
+def sacct_workload(
+    table: Table,
+    *,
+    size: Size = "requested",
+    features: Collection[str] = ("constraints",),
+    timezone: str | None = None,
+    default_times: Mapping[str, int] | None = None,
+    cluster: str | None = None,
+    strict: bool = False,
+) -> Workload:
+    """Return the workload of a table of the fields of ``sacct``; see :func:`read_sacct`."""
     if size not in ("requested", "allocated"):
         raise UsageError(f"size must be 'requested' or 'allocated', found {size!r}")
     unknown = [name for name in features if name not in SACCT_FEATURES]
     if isinstance(features, str) or unknown:
         raise UsageError(f"features must be some of {', '.join(SACCT_FEATURES)}, found {features!r}")
     zone = clock_of(timezone)
-    table, mended = _read(path)
+    table = _whole_ids(table)
     sieve = Sieve(table, strict)
-    sieve.note("separator in a name or constraint: put together again", np.isin(table.line, mended))
     _leave_out_other_lines(sieve)
-    columns = _times(sieve, moment(zone), default_times or {})
+    _of_cluster(sieve, cluster)
+    columns = _times(sieve, zone, default_times or {})
     columns["nodes"], amounts = requested_amounts(sieve, requested=size == "requested")
     sieve.amounts(amounts)
     names, labels = _names(sieve)
     columns |= names
     columns["constraint"], labels["constraint"] = constraints(sieve, np.asarray(columns["nodes"]), features)
+    if "SubmitLine" in table.columns:
+        columns["exclusive"] = _asked_for_whole_nodes(sieve)
     if "NodeList" in table.columns:
-        cells = ["" if cell in NOWHERE else cell for cell in table.columns["NodeList"]]
+        cells = changed(table.columns["NodeList"], lambda cell: "" if cell.strip() in NOWHERE else cell)
         columns["node_list"], labels["node_list"] = sieve.labelled(cells, numbers=False)
+    _note_clusters(sieve)
     sieve.used_before(sieve.table.columns[_id_field(sieve.table)], "job number")
     columns["id"], word, labels["id"] = sieve.ids(
         "JobIDRaw" if "JobIDRaw" in sieve.table.columns else "JobID"
@@ -237,48 +373,26 @@ def read_sacct(
 # --- lines ---------------------------------------------------------------------------------------------
 
 
-def _read(path: str | os.PathLike[str]) -> tuple[Table, list[int]]:
-    """Return the fields that are read, in the spelling of `FIELDS`, and the numbers of repaired lines."""
-    lines = read_text(path, Format.SACCT).split("\n")
-    first = next(line for line in lines if line.strip()).strip()
-    separator = re.match(r"\w+(\W+)(\w|$)", first)
-    delimiter = separator[1] if separator else "|"
-    if not delimiter.strip(" "):
-        raise WorkloadError(
-            f"{path}:1: fields separated by | (sacct --parsable2) needed, found {shown(first)}"
-        )
-    header = [name.strip().lower() for name in first.split(delimiter)]
-    if not SPELLING.keys() & set(header):
-        raise WorkloadError(
-            f"{path}:1: a header line (sacct without --noheader) needed, found {shown(first)}"
-        )
-    refuse_beyond("cells", sum(line.count(delimiter) for line in lines), path)
-    rows = [line.rstrip("\r").split(delimiter) for line in lines]
-    mended = _mend(rows, header, delimiter)
-    table = table_of(path, enumerate(rows, start=1))
-    columns = {
-        SPELLING[name.lower()]: cells for name, cells in table.columns.items() if name.lower() in SPELLING
-    }
-    table = replace(table, columns=columns)
+def _read(path: str | os.PathLike[str], fields: str | Sequence[str] | None) -> Table:
+    """Return the fields that are read, in the spelling of `FIELDS`."""
+    if isinstance(fields, str):
+        fields = [re.sub(r"%-?\d*$", "", field.strip()) for field in fields.split(",")]
+    if fields is None:
+        _refuse_without_header(path)
+    table = read_records(path, Format.SACCT, COLUMNS, fields)
     _check_fields(table)
-    return table, mended
+    return table
 
 
-def _mend(rows: list[list[str]], header: list[str], delimiter: str) -> list[int]:
-    """Rejoin cells that were split at a separator in their text; return the numbers of the repaired lines.
-
-    ``sacct`` does not escape separators. The split cell is known only if exactly one field has free text.
-    """
-    free = [place for place, name in enumerate(header) if name in FREE_TEXT]
-    if len(free) != 1:
-        return []
-    place, mended = free[0], []
-    for line, row in enumerate(rows, start=1):
-        more = len(row) - len(header)
-        if more > 0:
-            row[place : place + more + 1] = [delimiter.join(row[place : place + more + 1])]
-            mended.append(line)
-    return mended
+def _refuse_without_header(path: str | os.PathLike[str]) -> None:
+    """Raise an error for a file that begins with a job in place of a header."""
+    start = read_start(path, START).decode("utf-8", "replace").lstrip("\ufeff \t\r\n")
+    first = start.partition("\n")[0].strip()
+    words = re.split(r"\W+", first.lower())
+    if first and not SPELLING.keys() & set(words) and re.search(r"\S\W*[^\s\w]", first):
+        raise WorkloadError(
+            f"{path}:1: a header line of sacct is needed, found {shown(first)}; {NO_HEADER}"
+        )
 
 
 def _check_fields(table: Table) -> None:
@@ -298,10 +412,21 @@ def _id_field(table: Table) -> str:
     return "JobID" if "JobID" in table.columns else "JobIDRaw"
 
 
+def _whole_ids(table: Table) -> Table:
+    """Return the table with whole job numbers; spreadsheets write them as ``7.0`` if one is missing."""
+    columns = dict(table.columns)
+    for name in ("JobID", "JobIDRaw"):
+        cells = columns.get(name, ())
+        there = (cell.strip() for cell in cells if cell.strip())
+        if len(cells) and all(map(FLOAT_ID.fullmatch, there)):
+            columns[name] = changed(cells, lambda cell: cell.strip().removesuffix(".0"))
+    return replace(table, columns=columns)
+
+
 def _leave_out_other_lines(sieve: Sieve) -> None:
     """Exclude lines that are not complete jobs."""
     ids = _id_field(sieve.table)
-    kinds = sieve.parse(ids, _kind_of_line)
+    kinds = sieve.parse(ids, KindOfLine())
     sieve.leave_out(kinds == STEP, "job step")
     sieve.leave_out(kinds == HEADER, "header line repeated")
     pending, cells = kinds == PENDING_ARRAY, sieve.table.columns[ids]
@@ -309,43 +434,120 @@ def _leave_out_other_lines(sieve: Sieve) -> None:
     sieve.note("component of a heterogeneous job: read as a job of its own", kinds == COMPONENT)
 
 
-def _kind_of_line(job_id: str) -> int:
-    match = JOB_ID.fullmatch(job_id.lower())
-    if match is None or not job_id.isascii():
-        raise UsageError(f"a job number such as 123, 123_4 or 123.batch needed, found {shown(job_id)}")
-    kinds = {"header": HEADER, "pending": PENDING_ARRAY, "step": STEP, "component": COMPONENT}
-    return next((kind for part, kind in kinds.items() if match[part]), JOB)
+class KindOfLine:
+    """Parser for the kind of a line, from its job number."""
+
+    def __call__(self, job_id: str) -> int:
+        match = JOB_ID.fullmatch(job_id.lower())
+        if match is None or not job_id.isascii():
+            raise UsageError(f"a job number such as 123, 123_4 or 123.batch needed, found {shown(job_id)}")
+        kinds = {"header": HEADER, "pending": PENDING_ARRAY, "step": STEP, "component": COMPONENT}
+        return next((kind for part, kind in kinds.items() if match[part]), JOB)
+
+    def bulk(self, cells: Cells) -> tuple[Column, NDArray[np.intp]]:
+        """Return the kinds of plain job numbers, and the rows of all others."""
+        _, plain = digits(cells, 18)
+        return np.full(len(plain), JOB), np.flatnonzero(~plain)
+
+
+def _asked_for_whole_nodes(sieve: Sieve) -> Column:
+    """Return 1 for jobs whose command line asks for whole nodes, else -1."""
+    lines = sieve.table.columns["SubmitLine"]
+    asked = parse(lines, lambda line: int(WHOLE_NODES.search(line) is not None))[0]
+    by_user = parse(lines, lambda line: int(ONE_USER.search(line) is not None))[0]
+    sieve.note("asked for nodes of one user only (--exclusive=user): shared with others here", by_user > 0)
+    return np.where(asked > 0, 1, UNKNOWN)
+
+
+def _of_cluster(sieve: Sieve, name: str | None) -> None:
+    """Exclude the jobs of other clusters than that of a name; without one, count those of each."""
+    columns = sieve.table.columns
+    if "Cluster" not in columns:
+        if name is not None:
+            raise WorkloadError(
+                f"{sieve.table.path}:1: the field Cluster needed to choose {name!r}, found none"
+            )
+        return
+    numbers, names = sieve.labelled(columns["Cluster"], numbers=False)
+    if name is not None and name not in names:
+        raise WorkloadError(
+            f"{sieve.table.path}: a cluster of {', '.join(names) or 'any name'} needed, found {name!r}"
+        )
+    if name is not None:
+        sieve.leave_out((numbers >= 0) & (numbers != names.index(name)), "of another cluster")
+
+
+def _note_clusters(sieve: Sieve) -> None:
+    """Count the jobs of several clusters, which never compete; strict readers need one to be chosen."""
+    if "Cluster" not in sieve.table.columns:
+        return
+    numbers, names = sieve.labelled(sieve.table.columns["Cluster"], numbers=False)
+    if len(names) > 1:
+        counts = np.bincount(numbers[numbers >= 0], minlength=len(names)).tolist()
+        shares = ", ".join(f"{name} {count}" for name, count in zip(names, counts, strict=True))
+        text = f"jobs of {len(names)} clusters: {shares}: choose one with --cluster"
+        sieve.note(text, numbers >= 0, "jobs of one cluster (--cluster NAME)", sieve.table.columns["Cluster"])
 
 
 # --- times ---------------------------------------------------------------------------------------------
 
 
-def _times(sieve: Sieve, moment: Parser, default_times: Mapping[str, int]) -> dict[str, ArrayLike]:
+def _times(
+    sieve: Sieve, zone: tzinfo | None, default_times: Mapping[str, int]
+) -> dict[str, ArrayLike]:
     """Return the time columns; exclude jobs that never started or have not ended."""
     columns, rows = sieve.table.columns, len(sieve.table)
     names = sieve.table.columns[_id_field(sieve.table)]
     unknown = np.full(rows, UNKNOWN)
-    submit = sieve.parse("Submit", moment)
-    start = sieve.parse("Start", moment) if "Start" in columns else None
-    end = sieve.parse("End", moment) if "End" in columns else None
-    submit = _eligible(sieve, submit, start, moment)
-    run = first_known(sieve, (("ElapsedRaw", elapsed), ("Elapsed", elapsed)))
+    first = moment(zone)
+    submit = sieve.parse("Submit", first)
+    start = _not_before(submit, sieve, "Start", zone) if "Start" in columns else None
+    end = sieve.parse("End", first) if start is None and "End" in columns else None
+    if start is not None and "End" in columns:
+        end = _not_before(start, sieve, "End", zone)
+    submit = _eligible(sieve, submit, start, first)
+    run = first_known(sieve, (("ElapsedRaw", InBulk(elapsed)), ("Elapsed", elapsed)))
     if start is not None and end is not None:
         run = np.where((run < 0) & (start >= 0) & (end >= 0), end - start, run)
-    states = list(map(state, columns["State"])) if "State" in columns else [""] * rows
+    states = columns.get("State") or EncodedCells([""], np.zeros(rows, dtype=np.int64))
     never = _among(states, WAITING) | ((run == 0) & _nothing_allocated(sieve, states))
     never |= (start < 0) if start is not None else False
     sieve.leave_out(never, "never started", "a job that started", names)
     running = _among(states, RUNNING) | ((end < 0) if end is not None else False)
     sieve.leave_out(running, "not ended", "a job that ended", names)
     limit = first_known(sieve, (("TimelimitRaw", minutes), ("Timelimit", time_limit)))
-    partitions = columns.get("Partition", [""] * rows)
-    default = [_longest(names, default_times) for names in partitions]
-    times = sieve.times(submit, run, limit, np.array(default, dtype=np.int64))
-    sieve.note_rounding(name for name in ("ElapsedRaw", "Elapsed") if name in columns)
+    partitions = columns.get("Partition", EncodedCells([""], np.zeros(rows, dtype=np.int64)))
+    default = parse(partitions, lambda names: _longest(names, default_times))[0]
+    times = sieve.times(submit, run, limit, default)
+    sieve.note_rounding(name for name in (*MOMENTS, "ElapsedRaw", "Elapsed") if name in columns)
+    _note_suspended(sieve, start, end, run)
     wait = start - submit if start is not None else unknown
     sieve.note("started before it was submitted: no wait recorded", (wait < 0) & (start is not None))
     return {**times, "recorded_wait_time": np.maximum(wait, UNKNOWN)}
+
+
+def _note_suspended(sieve: Sieve, start: Column | None, end: Column | None, run: Column) -> None:
+    """Count the jobs that were suspended, whose run times are without that time."""
+    if "Suspended" in sieve.table.columns:
+        seconds = sieve.parse("Suspended", elapsed)
+    elif start is not None and end is not None:
+        seconds = np.where((start >= 0) & (end >= 0) & (run >= 0), end - start - run, 0)
+        seconds[np.abs(seconds) % 1800 < MOST_DIFFERENCE] = 0  # rounding, and clocks that are set
+    else:
+        return
+    seconds = np.where(sieve.kept, np.maximum(seconds, 0), 0)
+    if seconds.any():
+        sieve.note(f"suspended: run time without {int(seconds.sum())} s", seconds > 0)
+
+
+def _not_before(earlier: Column, sieve: Sieve, name: str, zone: tzinfo | None) -> Column:
+    """Return the times of a column; a local time that occurs twice is the second one if events need it."""
+    times = sieve.parse(name, moment(zone))
+    before = (times >= 0) & (earlier >= 0) & (times < earlier)
+    if zone is None or not before.any():
+        return times
+    second = sieve.parse(name, moment(zone, fold=1))
+    return np.where(before & (second >= earlier), second, times)
 
 
 def _eligible(sieve: Sieve, submit: Column, start: Column | None, moment: Parser) -> Column:
@@ -364,15 +566,15 @@ def _longest(names: str, times: Mapping[str, int]) -> int:
     return UNKNOWN if UNKNOWN in found else max(found)
 
 
-def _among(states: list[str], wanted: set[str]) -> Mask:
-    return np.fromiter((word in wanted for word in states), dtype=bool, count=len(states))
+def _among(states: Cells, wanted: Collection[str]) -> Mask:
+    return parse(states, lambda text: state(text) in wanted)[0] > 0
 
 
-def _nothing_allocated(sieve: Sieve, states: list[str]) -> Mask:
+def _nothing_allocated(sieve: Sieve, states: Cells) -> Mask:
     """Return a mask of jobs without an allocation; if the log lacks the fields, of cancelled jobs."""
     columns = sieve.table.columns
     if "AllocTRES" in columns:
-        return _among([cell.strip() for cell in columns["AllocTRES"]], {""})
+        return parse(columns["AllocTRES"], lambda text: text.lower() in MISSING)[0] > 0
     for name in ("AllocNodes", "AllocCPUS", "NCPUS"):
         if name in columns:
             return sieve.parse(name, count) <= 0

@@ -17,6 +17,7 @@ from hpcsimkit.jobs.columns import AMOUNT_LIMIT
 from hpcsimkit.jobs.constraint import bare, counted
 from hpcsimkit.jobs.job import UNKNOWN
 from hpcsimkit.workloads.readers.cells import duration, whole
+from hpcsimkit.workloads.readers.tables import MISSING
 
 __all__ = [
     "PER_CPU",
@@ -45,7 +46,7 @@ IN_BRACKETS = re.compile(rf"\({WORDS}\)|\[{WORDS}\]")
 
 PER_NODE, PER_CPU = 1, 2
 
-NO_LIMIT = {"", "unlimited", "partition_limit", "invalid"}
+NO_LIMIT = MISSING | {"unlimited", "partition_limit", "invalid"}
 """Cells of jobs without a time limit of their own (in lower case)."""
 
 STATUS = {"COMPLETED": 1, "CANCELLED": 5} | dict.fromkeys(
@@ -74,7 +75,7 @@ def count(text: str) -> int:
     >>> count("36"), count("1K"), count("")
     (36, 1024, -1)
     """
-    return _amount(text, "a number") if text else UNKNOWN
+    return UNKNOWN if text.lower() in MISSING else _amount(text, "a number")
 
 
 def _amount(text: str, what: str, unit: int = 1) -> int:
@@ -94,6 +95,8 @@ def requested_memory(text: str) -> int:
     >>> requested_memory("4000Mc"), requested_memory("1.50Gn"), requested_memory("0")
     (4194304000, 1610612736, 0)
     """
+    if text.lower() in MISSING:
+        return UNKNOWN
     number = text.rstrip("cn?")
     return _amount(number, "memory", MEGABYTE) if number else UNKNOWN
 
@@ -120,12 +123,14 @@ def tres(name: str) -> Callable[[str], int]:
     >>> tres("mem")("cpu=8"), tres("mem")("mem=64G")
     (-1, 68719476736)
     """
-    one = re.compile(rf"(?:^|,){name}=([^,]*)")
-    typed = re.compile(rf"(?:^|,){name}:[^=,]*=([^,]*)")
+    one = re.compile(rf"(?:^|,){re.escape(name)}=([^,]*)")
+    typed = re.compile(rf"(?:^|,){re.escape(name)}:[^=,]*=([^,]*)")
     unit = MEGABYTE if name == "mem" else 1
 
     def read(text: str) -> int:
-        if text and not LISTED.fullmatch(text):
+        if text.lower() in MISSING:
+            return UNKNOWN
+        if not LISTED.fullmatch(text):
             raise UsageError(f"resources such as cpu=8,mem=64G,gres/gpu=2 needed, found {text!r}")
         found = one.findall(text) or typed.findall(text)
         return sum(_amount(amount, name, unit) for amount in found) if found else UNKNOWN
@@ -148,7 +153,7 @@ def elapsed(text: str) -> int:
     >>> elapsed("1-02:03:04"), elapsed("INVALID")
     (93784, -1)
     """
-    return UNKNOWN if text.lower() in ("", "invalid", "unknown") else duration(text)
+    return UNKNOWN if text.lower() in MISSING | {"invalid", "unknown"} else duration(text)
 
 
 def time_limit(text: str) -> int:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable
-from functools import cache
 
 import numpy as np
 
+from hpcsimkit.io.units import MIG, resource_of
 from hpcsimkit.jobs.columns import AMOUNT_LIMIT, Column
 from hpcsimkit.jobs.job import UNKNOWN
 from hpcsimkit.workloads.readers.sacct_cells import (
@@ -21,7 +22,15 @@ from hpcsimkit.workloads.readers.sacct_cells import (
     tres,
 )
 from hpcsimkit.workloads.readers.sieve import Mask, Sieve, per_node
-from hpcsimkit.workloads.readers.tables import Cells, Parser
+from hpcsimkit.workloads.readers.tables import (
+    MISSING,
+    Cells,
+    EncodedCells,
+    Parser,
+    changed,
+    labelled,
+    parse,
+)
 
 __all__ = ["LEFT_OUT", "SACCT_FEATURES", "constraints", "first_known", "requested_amounts"]
 
@@ -31,6 +40,9 @@ SACCT_FEATURES = ("constraints", "partition", "gpu_type")
 LEFT_OUT = (
     "constraint in common to several nodes, or with counts among alternatives or beyond the nodes: left out"
 )
+MORE_ALLOCATED = "jobs were allocated more than they requested (whole nodes?): --size allocated"
+"""Note for jobs whose allocation tells that they may have had whole nodes."""
+
 NEEDED = "a constraint with counts of at most all nodes, joined by &, and with no features in common,"
 
 Source = tuple[str, Parser]
@@ -44,6 +56,13 @@ def first_known(sieve: Sieve, sources: Iterable[Source], least: int = 0) -> Colu
         if name in sieve.table.columns:
             values = np.where(values >= least, values, sieve.parse(name, parser))
     return values
+
+
+def _note_more_allocated(sieve: Sieve, cpus: Column) -> None:
+    """Count the jobs that were allocated more CPUs than they requested."""
+    sources = (("AllocTRES", tres("cpu")), ("AllocCPUS", count))
+    if {"ReqTRES", "ReqCPUS"} & sieve.table.columns.keys():
+        sieve.note(MORE_ALLOCATED, first_known(sieve, sources) > cpus)
 
 
 def _ordered(requested: list[Source], allocated: list[Source], asked: bool) -> list[Source]:
@@ -84,33 +103,76 @@ def requested_amounts(sieve: Sieve, *, requested: bool) -> tuple[Column, dict[st
     nodes = np.maximum(nodes, 1)
     gpus = _gpus(sieve, requested)
     memory, shared_out = _memory(sieve, requested, nodes, cpus)
-    amounts = {"cpus": per_node(cpus, nodes), "gpus": per_node(gpus, nodes), "memory": memory}
-    uneven = (cpus % nodes > 0) | (gpus % nodes > 0) | shared_out
+    all_gpus, *kinds = gpus
+    amounts = {
+        "cpus": cpus,
+        all_gpus: gpus[all_gpus],
+        "memory": memory,
+        **{name: gpus[name] for name in kinds},
+    }
+    uneven = shared_out
+    for name, total in amounts.items():
+        if name != "memory":
+            uneven = uneven | (total % nodes > 0)
+            amounts[name] = per_node(total, nodes)
     sieve.note("totals not divisible by the nodes: rounded up", uneven)
+    if requested:
+        _note_more_allocated(sieve, cpus)
     return nodes, amounts
 
 
-def _lists(sieve: Sieve, requested: bool) -> list[str]:
+def _lists(sieve: Sieve, requested: bool) -> Cells:
     """Return the first non-empty list of resources of each row."""
     fields = ("ReqTRES", "AllocTRES") if requested else ("AllocTRES", "ReqTRES")
     columns = [sieve.table.columns[field] for field in fields if field in sieve.table.columns]
     if not columns:
-        return [""] * len(sieve.table)
-    return [next(filter(None, map(str.strip, cells)), "") for cells in zip(*columns, strict=True)]
+        return EncodedCells([""], np.zeros(len(sieve.table), dtype=np.int64))
+    if len(columns) == 1:
+        return columns[0]
+    first, second = columns
+    empty = parse(first, lambda text: text.lower() in MISSING)[0] > 0
+    if isinstance(first, EncodedCells) and isinstance(second, EncodedCells):
+        codes = np.where(empty, second.codes + len(first.distinct), first.codes)
+        return EncodedCells([*first.distinct, *second.distinct], codes)
+    return [other if none else one for one, other, none in zip(first, second, empty.tolist(), strict=True)]
 
 
-def _gpus(sieve: Sieve, requested: bool) -> Column:
-    """Return the GPUs of each job; count jobs with none that have GPUs in other fields."""
-    columns = sieve.table.columns
-    gpus = np.maximum(sieve.parse("gres/gpu", tres("gres/gpu"), _lists(sieve, requested)), 0)
+def _gpus(sieve: Sieve, requested: bool) -> dict[str, Column]:
+    """Return the GPUs of each job, and the amounts of each model, of MIG slices, and of shares of GPUs.
+
+    Jobs with none that have GPUs in other fields are counted.
+    """
+    columns, lists = sieve.table.columns, _lists(sieve, requested)
+    amounts = {
+        name: np.maximum(sieve.parse(tres_name, tres(tres_name), lists), 0)
+        for name, tres_name in _kinds(lists)
+    }
+    gpus = np.maximum(sieve.parse("gres/gpu", tres("gres/gpu"), lists), 0)
+    for name, values in amounts.items():
+        if name.startswith(MIG):
+            gpus = np.maximum(gpus - values, 0)
     if requested and "AllocTRES" in columns:
         unasked = (gpus == 0) & (sieve.parse("AllocTRES", tres("gres/gpu")) > 0)
+        for name, values in amounts.items():
+            unasked &= (values == 0) | (not name.startswith(MIG))
         sieve.note("GPUs allocated but not requested: not counted", unasked)
     for field in ("ReqGRES", "AllocGRES"):
         if field in columns:
-            old = np.array(["gpu" in cell for cell in columns[field]])
+            old = parse(columns[field], lambda cell: "gpu" in cell)[0] > 0
             sieve.note(f"GPUs in {field} only: not read", old & (gpus == 0))
-    return gpus
+    used = {name: values for name, values in amounts.items() if values[sieve.kept].any()}
+    return {"gpus": gpus, **used}
+
+
+def _kinds(lists: Cells) -> list[tuple[str, str]]:
+    """Return the resources in lists beside all GPUs, each with the name in the lists, sorted."""
+    texts = lists.distinct if isinstance(lists, EncodedCells) else lists
+    found = {each for text in texts for each in DEVICES.findall(text)}
+    return sorted((resource_of(*each.removeprefix("gres/").partition(":")[::2]), each) for each in found)
+
+
+DEVICES = re.compile(r"(?:^|,)(gres/(?:gpu:[^=,]+|shard(?:s?)|mps)(?==))")
+"""Names in lists of resources of models of GPUs, of MIG slices, and of shares of GPUs."""
 
 
 def _memory(sieve: Sieve, requested: bool, nodes: Column, cpus: Column) -> tuple[Column, Mask]:
@@ -155,21 +217,37 @@ def constraints(sieve: Sieve, nodes: Column, features: Collection[str]) -> tuple
     features : collection of str
         Sources of the features, a subset of `SACCT_FEATURES`.
     """
-    texts = [""] * len(sieve.table)
-    unsaid = np.zeros(len(texts), dtype=bool)
+    nothing = EncodedCells([""], np.zeros(len(sieve.table), dtype=np.int64))
+    texts: Cells = nothing
+    unsaid = np.zeros(len(nodes), dtype=bool)
     for name in (name for name in SACCT_FEATURES if name in features):
-        cells = _feature_cells(sieve, name)
-        parse = cache((lambda cell, nodes: conjunction(cell)) if name == "gpu_type" else condition)
-        said = list(map(parse, cells, nodes.tolist()))
-        unsaid |= np.array([each is None for each in said])
-        texts = ["&".join(filter(None, both)) for both in zip(texts, said, strict=True)]
-    asked = sieve.table.columns.get("Constraints", texts)
+        cells = _feature_cells(sieve, name) or nothing
+        said, unclear = _said(cells, nodes, plain=name == "gpu_type")
+        unsaid |= unclear
+        texts = said if texts is nothing else _joined(texts, said)
+    asked = sieve.table.columns.get("Constraints", nothing)
     sieve.note(LEFT_OUT, unsaid, NEEDED, asked)
     return sieve.labelled(texts, numbers=False)
 
 
-def _feature_cells(sieve: Sieve, name: str) -> Cells:
+def _said(cells: Cells, nodes: Column, *, plain: bool) -> tuple[Cells, Mask]:
+    """Return the constraints in cells, and a mask of those that cannot be simulated."""
+    numbers, names = labelled(cells, numbers=False)
+    pairs, rows = np.unique(np.column_stack([numbers, nodes]), axis=0, return_inverse=True)
+    said = [
+        "" if number < 0 else conjunction(names[number]) if plain else condition(names[number], count)
+        for number, count in pairs.tolist()
+    ]
+    unclear = np.array([each is None for each in said], dtype=bool)
+    return EncodedCells([each or "" for each in said], rows.reshape(-1)), unclear[rows.reshape(-1)]
+
+
+def _joined(first: Cells, second: Cells) -> Cells:
+    """Return constraints that require both."""
+    return ["&".join(filter(None, both)) for both in zip(first, second, strict=True)]
+
+
+def _feature_cells(sieve: Sieve, name: str) -> Cells | None:
     if name == "gpu_type":
-        return list(map(gpu_type, _lists(sieve, requested=True)))
-    field = "Constraints" if name == "constraints" else "Partition"
-    return sieve.table.columns.get(field, [""] * len(sieve.table))
+        return changed(_lists(sieve, requested=True), gpu_type)
+    return sieve.table.columns.get("Constraints" if name == "constraints" else "Partition")

@@ -13,14 +13,28 @@ from hpcsimkit.jobs.columns import AMOUNT_LIMIT, TIME_LIMIT, Column
 from hpcsimkit.jobs.job import UNKNOWN
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.workloads.readers.cells import has_fraction
+from hpcsimkit.workloads.readers.records import MENDED
 from hpcsimkit.workloads.readers.swf import NO_ESTIMATE
-from hpcsimkit.workloads.readers.tables import Cells, Parser, Table, labelled, numbered, parse, shown
+from hpcsimkit.workloads.readers.tables import (
+    Cells,
+    EncodedCells,
+    Parser,
+    Table,
+    labelled,
+    numbered,
+    parse,
+    shown,
+    some,
+)
 
-__all__ = ["Mask", "Sieve", "per_node"]
+__all__ = ["FORMAT", "UNREAD", "USED", "Mask", "Sieve", "per_node"]
 
 Mask = NDArray[np.bool_]
 
 LINES_SHOWN = 3
+
+FORMAT, USED, UNREAD = "Format", "Columns read", "Columns not read"
+"""Keys of the header of a workload for the format and the columns of its log."""
 
 PARTITION_LIMIT = "no estimate: time limit of the partition taken"
 
@@ -49,6 +63,8 @@ class Sieve:
             line, found = table.malformed[0]
             self.skipped[f"malformed line (first: line {line}: {found})"] = len(table.malformed)
             self._problems.append((line, f"{table.width} cells needed, found {found}"))
+        if len(table.mended):
+            self.note(MENDED, np.isin(table.line, table.mended))
         if not len(table):
             self._check()
 
@@ -71,7 +87,7 @@ class Sieve:
         """
         cells = self.table.columns[name] if cells is None else cells
         left = np.flatnonzero(self.kept)
-        here = cells if len(left) == len(cells) else [cells[row] for row in left.tolist()]
+        here = cells if len(left) == len(cells) else some(cells, left)
         values = np.full(len(cells), UNKNOWN)
         values[left], wrong = parse(here, parser)
         if wrong:
@@ -81,6 +97,17 @@ class Sieve:
             self.skipped[f"{name} not understood (first: line {line}: {shown(cell)})"] = len(broken)
             self.kept[broken] = False
         return values
+
+    def refuse(self, row: int, name: str, cell: str, text: str) -> None:
+        """Exclude a row whose cell of a column cannot be used; `text` says what is needed and found."""
+        if not self.kept[row]:
+            return
+        line, begin = int(self.table.line[row]), f"{name} not understood"
+        self._problems.append((line, f"{name}: {text}"))
+        known = next((reason for reason in self.skipped if reason.startswith(begin)), None)
+        reason = known or f"{begin} (first: line {line}: {shown(cell)})"
+        self.skipped[reason] = self.skipped.get(reason, 0) + 1
+        self.kept[row] = False
 
     def leave_out(self, broken: Mask, reason: str, needed: str = "", found: Any = None) -> None:
         """Exclude rows; with a `needed` text, strict readers report the first of them as an error.
@@ -123,14 +150,18 @@ class Sieve:
 
     def ids(self, name: str) -> tuple[Column, str, tuple[str, ...]]:
         """Return the result of :func:`numbered` for the cells of a column in the remaining rows."""
-        cells = self.table.columns[name]
+        return self.ids_of(self.table.columns[name])
+
+    def ids_of(self, cells: Cells) -> tuple[Column, str, tuple[str, ...]]:
+        """Return the result of :func:`numbered` for cells, one per row, in the remaining rows."""
         ids = np.full(len(cells), UNKNOWN)
-        ids[self.kept], word, names = numbered([cells[row] for row in np.flatnonzero(self.kept).tolist()])
+        ids[self.kept], word, names = numbered(list(some(cells, np.flatnonzero(self.kept))))
         return ids, word, names
 
     def note_rounding(self, names: Iterable[str]) -> None:
         """Count the rows with times that are rounded to whole seconds."""
-        parts = [parse(self.table.columns[name], has_fraction)[0] > 0 for name in names]
+        columns = [self.table.columns[name] for name in names]
+        parts = [parse(cells, has_fraction)[0] > 0 for cells in columns if _has_points(cells)]
         if parts:
             self.note("times rounded to whole seconds", np.logical_or.reduce(parts))
 
@@ -168,6 +199,10 @@ class Sieve:
 
     def labelled(self, cells: Cells, *, numbers: bool = True) -> tuple[Column, tuple[str, ...]]:
         """Return numbers for the names in a column, and the names, from the remaining rows only."""
+        if isinstance(cells, EncodedCells):
+            nothing = len(cells.distinct)
+            codes = np.where(self.kept, cells.codes, nothing)
+            return labelled(EncodedCells([*cells.distinct, ""], codes), numbers=numbers)
         here = [cell if kept else "" for cell, kept in zip(cells, self.kept.tolist(), strict=True)]
         return labelled(here, numbers=numbers)
 
@@ -207,6 +242,9 @@ class Sieve:
         notes = {text: int(np.count_nonzero(rows[self.kept])) for text, rows in self._notes}
         notes["out of order of submission"] = int(np.count_nonzero(np.diff(submit) < 0))
         labels = {name: names for name, names in rest.pop("labels", {}).items() if names and name in used}
+        header = {USED: ", ".join(self.table.columns), **rest.pop("header", {})}
+        if self.table.unread:
+            header[UNREAD] = ", ".join(self.table.unread)
         step = f"read {self.table.file_name}: {len(submit)} jobs, {sum(self.skipped.values())} skipped"
         return Workload(
             used,
@@ -216,6 +254,7 @@ class Sieve:
             provenance=(step,),
             labels=labels,
             lines=self.table.line[self.kept],
+            header=header,
             **rest,
         )
 
@@ -226,6 +265,10 @@ class Sieve:
         if not self.kept.any():
             counts = ", ".join(f"{count} {reason}" for reason, count in self.skipped.items())
             raise WorkloadError(f"{self.table.path}: no usable job; skipped: {counts}")
+
+
+def _has_points(cells: Cells) -> bool:
+    return "." in "".join(cells.distinct if isinstance(cells, EncodedCells) else cells)
 
 
 def per_node(total: Column, nodes: Column) -> Column:

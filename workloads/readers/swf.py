@@ -19,19 +19,22 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hpcsimkit.errors import UsageError, WorkloadError
-from hpcsimkit.io.files import BYTE_ORDER_MARK, read_bytes, write_bytes
+from hpcsimkit.io.files import BYTE_ORDER_MARK, ENDINGS, read_bytes, write_bytes
 from hpcsimkit.io.formats import Format
 from hpcsimkit.jobs.columns import LOG_COLUMNS, REQUIRED_COLUMNS, TIME_LIMIT, Column
 from hpcsimkit.jobs.job import UNKNOWN
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.workloads.readers.swf_header import (
+    SIZE_KEYS,
     former_steps,
     header_text,
     header_to_write,
     machine_size_of,
     read_header,
+    unclear_number,
 )
 from hpcsimkit.workloads.readers.swf_lines import Lines, parse_lines
+from hpcsimkit.workloads.readers.tables import labelled, shown
 
 __all__ = [
     "NO_ESTIMATE",
@@ -99,12 +102,14 @@ def read_swf(
     machine_size: int | None = None,
     strict: bool = False,
 ) -> Workload:
-    """Read a log in the Standard Workload Format, plain or gzip.
+    """Read a log in the Standard Workload Format, plain or compressed.
 
     - ``nodes`` is the number of requested processors (field 8), or of allocated processors (field 5) if field
       8 is unknown; with ``size="allocated"`` in reverse order.
     - ``requested_time`` is field 9, or the run time if field 9 is unknown; at least 1 s.
-    - Fractions are rounded to the nearest integer. The status (field 11) is kept but not interpreted.
+    - Fractions are rounded to the nearest integer. Names in fields 12 to 16 are numbered; the labels have them.
+    - Lines with a status (field 11) of 2 to 4 are parts of jobs, and are skipped if the job has a line of its
+      own. Other statuses are kept but not interpreted.
     - Skipped are malformed lines and jobs without processors, without a run time (< 0; 0 is valid), with a
       negative submit time, or with a time above `TIME_LIMIT`. ``skipped`` holds their numbers and first
       lines.
@@ -178,14 +183,20 @@ def swf_workload(
     """Return the workload of the lines of a log; see :func:`read_swf`."""
     header = read_header(text for _, text in lines.comments)
     nodes, replaced = _nodes(lines.fields, size)
-    rules = list(_rules(lines.fields, nodes))
+    parts, whole = _parts_of_jobs(lines.fields)
+    rules = [rule._replace(broken=rule.broken & ~parts) for rule in _rules(lines.fields, nodes)]
     if strict:
-        _refuse_unusable(path, lines, rules)
-    skipped, usable = _skip(lines, rules)
+        _refuse_unusable(path, lines, rules, parts)
+    skipped, usable = _skip(lines, rules, parts)
     if not usable.any():
         counts = ", ".join(f"{count} {reason}" for reason, count in skipped.items())
         raise WorkloadError(f"{path}: no usable job; skipped: {counts}")
     columns, notes = _columns(lines.fields[:, usable], nodes[usable], replaced[usable], size)
+    labels = _named(lines, usable, columns)
+    notes["partial executions without a line of the whole job: read as jobs"] = int(whole[usable].sum())
+    for key in SIZE_KEYS:
+        if text := unclear_number(header, key):
+            notes[f"{key} not understood ({shown(text)})"] = 1
     if lines.longer:
         notes["more than 18 fields: the rest ignored"] = lines.longer
     name = Path(path).name
@@ -193,11 +204,12 @@ def swf_workload(
     return Workload(
         columns,
         machine_size=machine_size if machine_size is not None else machine_size_of(header),
-        name=re.sub(r"(\.swf)?(\.gz)?$", "", name, flags=re.IGNORECASE) or name,
+        name=re.sub(rf"(\.swf)?{ENDINGS}", "", name, flags=re.IGNORECASE) or name,
         header=header,
         skipped=skipped,
         notes={note: count for note, count in notes.items() if count},
         provenance=(*former_steps(header), step),
+        labels=labels,
         lines=lines.line[usable],
     )
 
@@ -206,7 +218,7 @@ def _checked_content(path: str | os.PathLike[str]) -> bytes:
     content = read_bytes(path, Format.SWF, lines=True)
     if not content.removeprefix(BYTE_ORDER_MARK).strip():
         raise WorkloadError(f"{path}: a log in the Standard Workload Format is needed, found an empty file")
-    if b"\0" in content[:65536]:
+    if b"\0" in content:
         raise WorkloadError(f"{path}: a log in the Standard Workload Format is needed, found binary data")
     return content
 
@@ -244,13 +256,41 @@ def _rules(fields: Numbers, nodes: Numbers) -> Iterator[Rule]:
     )
 
 
-def _skip(lines: Lines, rules: list[Rule]) -> tuple[dict[str, int], Mask]:
+def _parts_of_jobs(fields: Numbers) -> tuple[Mask, Mask]:
+    """Return masks of the lines that are parts of jobs: those of jobs with a line of their own, and others."""
+    partial = (fields[10] >= 2) & (fields[10] <= 4)
+    if not partial.any():
+        return partial, partial
+    numbers = fields[0]
+    of_whole = partial & np.isin(numbers, numbers[~partial])
+    _, place, count = np.unique(numbers, return_inverse=True, return_counts=True)
+    return of_whole, partial & ~of_whole & (count[place] > 1)
+
+
+def _named(lines: Lines, usable: Mask, columns: dict[str, Column]) -> dict[str, tuple[str, ...]]:
+    """Number the names in the fields that have any, and return them by column."""
+    labels: dict[str, tuple[str, ...]] = {}
+    for place, names in lines.names.items():
+        name = SWF_FIELDS[place]
+        numbers, where = lines.fields[place, usable].tolist(), lines.line[usable].tolist()
+        cells = [
+            names.get(line, "" if number == UNKNOWN else f"{number:.0f}")
+            for number, line in zip(numbers, where, strict=True)
+        ]
+        column, labels[name] = labelled(cells, numbers=False)
+        columns[name] = column
+    return {name: each for name, each in labels.items() if each}
+
+
+def _skip(lines: Lines, rules: list[Rule], parts: Mask) -> tuple[dict[str, int], Mask]:
     """Return the counts of skipped jobs by reason, and a mask of the usable jobs."""
     skipped: dict[str, int] = {}
     if lines.malformed:
         number, found = lines.malformed[0]
         skipped[f"malformed line (first: line {number}: {found})"] = len(lines.malformed)
-    usable = np.ones(len(lines.line), dtype=bool)
+    usable = ~parts
+    if parts.any():
+        skipped["partial execution of a job with a line of its own"] = int(parts.sum())
     for rule in rules:
         broken = rule.broken & usable
         usable &= ~broken
@@ -261,7 +301,9 @@ def _skip(lines: Lines, rules: list[Rule]) -> tuple[dict[str, int], Mask]:
     return skipped, usable
 
 
-def _refuse_unusable(path: str | os.PathLike[str], lines: Lines, rules: list[Rule]) -> None:
+def _refuse_unusable(
+    path: str | os.PathLike[str], lines: Lines, rules: list[Rule], parts: Mask
+) -> None:
     """Raise an error for the first line of the file that breaks a rule or repeats a job number."""
     problems = [(line, f"18 numbers needed, found {found}") for line, found in lines.malformed[:1]]
     for rule in rules:
@@ -269,9 +311,10 @@ def _refuse_unusable(path: str | os.PathLike[str], lines: Lines, rules: list[Rul
             row = int(np.argmax(rule.broken))
             found = f"{rule.found[row]:.15g}"
             problems.append((int(lines.line[row]), f"{rule.needed} needed, found {found}"))
-    again = _used_before(lines.fields[0])
+    rows = np.flatnonzero(~parts)
+    again = _used_before(lines.fields[0, rows])
     if again.any():
-        row = int(np.argmax(again))
+        row = int(rows[np.argmax(again)])
         text = f"a job number (field 1) of its own needed, found {lines.fields[0, row]:.0f} again"
         problems.append((int(lines.line[row]), text))
     if problems:

@@ -8,13 +8,20 @@ from collections.abc import Iterable, Mapping
 from hpcsimkit.jobs.workload import Workload
 
 __all__ = [
+    "SIZE_KEYS",
     "former_steps",
     "header_number",
     "header_text",
     "header_to_write",
     "machine_size_of",
     "read_header",
+    "unclear_number",
 ]
+
+SIZE = re.compile(
+    r"\s*(?:(\d{1,3}(?:[,'_ \u00a0\u2009\u202f]\d{3})+)|0*(\d{1,12})(?:\.0*)?)(?=[,;:.]?(?:\s|$)|\s*\(|\))"
+)
+"""A number with or without separators of thousands, at the beginning of a value."""
 
 KEY = re.compile(r";+[ \t]{0,2}([A-Za-z][\w ./-]{0,60}?)[ \t]*:(?!//)[ \t]*(.*)")
 FREE_TEXT = "Comment"
@@ -49,18 +56,39 @@ def header_text(header: Mapping[str, str]) -> str:
 
 
 def machine_size_of(header: Mapping[str, str]) -> int | None:
-    """Return the leading number of ``MaxProcs``, else of ``MaxNodes``, else None.
+    """Return the number at the beginning of ``MaxProcs``, else of ``MaxNodes``, else None.
+
+    If ``MaxProcs`` has a number that is not understood, the size is unknown.
 
     >>> machine_size_of({"MaxNodes": "338 (batch partition; 512 total)"})
     338
+    >>> machine_size_of({"MaxProcs": "1,024", "MaxNodes": "64"}), machine_size_of({"MaxProcs": "1k"})
+    (1024, None)
     """
-    return next((size for key in SIZE_KEYS if (size := header_number(header, key))), None)
+    for key in SIZE_KEYS:
+        if (size := header_number(header, key)) is not None or unclear_number(header, key):
+            return size
+    return None
 
 
 def header_number(header: Mapping[str, str], key: str) -> int | None:
-    """Return the leading number of a value if it is a valid number of processors, 1 to 2^31 - 1."""
-    number = re.match(r"\s*0*([1-9]\d{0,9})(?!\d)", _values(header).get(key.lower(), ""))
-    return int(number[1]) if number and int(number[1]) < 2**31 else None
+    """Return the number with which a value begins if it is a valid number of processors, 1 to 2^31 - 1.
+
+    It may have separators of thousands; a number is never read by a part of it.
+
+    >>> [header_number({"MaxProcs": text}, "MaxProcs") for text in ("1 024", "128.0", "1.5k", "0x40", "-1")]
+    [1024, 128, None, None, None]
+    """
+    found = SIZE.match(_values(header).get(key.lower(), ""))
+    number = int(re.sub(r"\D", "", found[1] or found[2])) if found else 0
+    return number if 0 < number < 2**31 else None
+
+
+def unclear_number(header: Mapping[str, str], key: str) -> str:
+    """Return a value that begins with a digit, but has no number that is understood; else an empty text."""
+    text = _values(header).get(key.lower(), "").strip()
+    known = re.fullmatch(r"0+(\.0*)?", text) or header_number(header, key) is not None
+    return text if text[:1].isdigit() and not known else ""
 
 
 def header_to_write(workload: Workload) -> dict[str, str]:

@@ -19,7 +19,15 @@ FIELD_COUNT = 18
 BLOCK_SIZE = 1 << 18
 """Bytes parsed together: large enough for numpy, small enough for the processor's cache."""
 
+NAMED = range(11, 16)
+"""Positions of the fields that may hold names in place of numbers: user, group, executable, queue, partition."""
+
 NUMBER = re.compile(rb"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
+GROUPED = re.compile(rb"[+-]?\d{1,3}(,\d{3})+(\.\d*)?")
+"""Numbers with separators of thousands."""
+
+SEPARATORS = (b"\t", b";", b"|", b",")
+"""Separators of fields other than blanks."""
 
 GAP, DIGIT, MINUS, POINT, OTHER = range(5)
 INSIDE, STARTS, WRONG = range(3)
@@ -41,6 +49,8 @@ class Lines:
         Line number and text of each line that starts with ``;``.
     malformed : list of (int, str)
         Line number of each other line, and a description of the text found.
+    names : dict of int to dict of int to str
+        Names in the fields `NAMED`, by position of the field and line number; the number is then -1.
     """
 
     fields: NDArray[np.float64]
@@ -48,13 +58,16 @@ class Lines:
     longer: int = 0
     comments: list[tuple[int, bytes]] = field(default_factory=list)
     malformed: list[tuple[int, str]] = field(default_factory=list)
+    names: dict[int, dict[int, str]] = field(default_factory=dict)
 
 
 def parse_lines(content: bytes) -> Lines:
     """Return the numbers and comments of an SWF text.
 
-    A line may end in LF or CR-LF and may contain tabs, trailing blanks, fractions and more than 18 fields. A
-    line with fewer than 18 fields, or with any word that is not a finite decimal number, is malformed.
+    A line may end in LF or CR-LF and may contain tabs, trailing blanks, fractions, separators of thousands,
+    names in the fields `NAMED`, and more than 18 fields, which are not read. Fields may be separated by tabs,
+    semicolons, bars or commas. A line of words only is a comment. A line with fewer than 18 fields, or with
+    any other word that is not a finite decimal number, is malformed.
 
     >>> lines = parse_lines(b"; MaxProcs: 4\\n" + b"1 " * 18 + b"\\n1 2 x\\n")
     >>> lines.fields.shape, lines.line.tolist(), lines.malformed
@@ -147,7 +160,6 @@ def _insert(rows: dict[int, list[float]], first_line: int, lines: Lines, jobs: i
     end = jobs + len(rows)
     lines.fields[:, jobs:end] = np.array([row[:FIELD_COUNT] for row in rows.values()]).T
     lines.line[jobs:end] = [first_line + index for index in rows]
-    lines.longer += sum(len(row) > FIELD_COUNT for row in rows.values())
     begin = int(np.searchsorted(lines.line[:jobs], first_line))
     order = begin + np.argsort(lines.line[begin:end], kind="stable")
     lines.fields[:, begin:end] = lines.fields[:, order]
@@ -160,19 +172,61 @@ def _parse_line(text: bytes, number: int, lines: Lines) -> list[float] | None:
     text = text.strip()
     if not text:
         return None
-    if text.startswith(b";"):
+    if text.startswith((b";", b"#")):
         lines.comments.append((number, text))
         return None
-    words = text.split()
-    wrong = next((word for word in words if not NUMBER.fullmatch(word)), None)
-    if wrong is not None:
-        found = wrong.decode("ascii", "backslashreplace")
-        lines.malformed.append((number, repr(found if len(found) <= 30 else found[:27] + "...")))
-    elif len(words) < FIELD_COUNT:
+    words = _words(text)
+    values: list[float] = []
+    names: dict[int, str] = {}
+    for place, word in enumerate(words[:FIELD_COUNT]):
+        if NUMBER.fullmatch(word):
+            values.append(float(word))
+        elif GROUPED.fullmatch(word):
+            values.append(float(word.replace(b",", b"")))
+        elif place in NAMED and len(words) >= FIELD_COUNT:
+            values.append(-1.0)
+            names[place] = _text(word)
+        elif not place and len(words) >= FIELD_COUNT and all(word[:1].isalpha() for word in words[:5]):
+            lines.comments.append((number, b"; " + text))  # a header row
+            return None
+        else:
+            found = word.decode("ascii", "backslashreplace")
+            lines.malformed.append((number, repr(found if len(found) <= 30 else found[:27] + "...")))
+            return None
+    if len(words) < FIELD_COUNT:
         lines.malformed.append((number, f"{len(words)} fields"))
-    else:
-        return [float(word) for word in words]
-    return None
+        return None
+    for place, name in names.items():
+        lines.names.setdefault(place, {})[number] = name
+    lines.longer += len(words) > FIELD_COUNT
+    return values
+
+
+def _words(text: bytes) -> list[bytes]:
+    """Return the fields of a line: words, or cells between separators; a comment behind them is left out."""
+    before, comment, _ = text.partition(b";")
+    words = before.split()
+    if comment and len(words) >= FIELD_COUNT:
+        return words
+    words = text.split()
+    if len(words) >= FIELD_COUNT and not any(word.endswith(SEPARATORS) for word in words[:5]):
+        return words
+    for separator in SEPARATORS:
+        cells = [cell.strip().strip(b'"').strip() for cell in text.split(separator)]
+        if len(cells) >= FIELD_COUNT:
+            return [b"-1" if cell.lower() in MISSING else cell for cell in cells]
+    return words
+
+
+MISSING = (b"", b"nan", b"null", b"none")
+"""Cells of tables in lower case that stand for an unknown value."""
+
+
+def _text(word: bytes) -> str:
+    try:
+        return word.decode("utf-8")
+    except UnicodeDecodeError:
+        return word.decode("latin-1")
 
 
 def _kinds() -> bytes:

@@ -2,43 +2,116 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, overload
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hpcsimkit.errors import UsageError, WorkloadError
 from hpcsimkit.io.budget import refuse_beyond
-from hpcsimkit.io.files import BYTE_ORDER_MARK, read_bytes
+from hpcsimkit.io.files import BYTE_ORDER_MARK, ENDINGS, read_bytes
 from hpcsimkit.io.formats import Format
 from hpcsimkit.jobs.columns import Column
 from hpcsimkit.jobs.job import UNKNOWN
 
 __all__ = [
+    "MISSING",
     "Cells",
+    "EncodedCells",
+    "InBulk",
     "Parser",
     "Table",
+    "changed",
+    "digits",
     "labelled",
     "numbered",
     "parse",
-    "read_csv",
     "read_text",
     "shown",
-    "table_of",
+    "some",
+    "table_of_records",
 ]
 
 Cells = Sequence[str]
 Parser = Callable[[str], int]
+"""Function of the stripped text of a cell; it may have a method ``bulk`` for many cells at once."""
+
+MISSING = frozenset({"", "nan", "nat", "<na>", "none", "null", "n/a", "na"})
+"""Cells in lower case that programs write for a missing value."""
 
 CELL_SHOWN = 40
 
+LONGEST_TEXT = 24
+"""Length of cells that are parsed in bulk; longer ones are cut, and neither numbers nor the usual times."""
+
 NAME_WITH_NUMBER = re.compile(r"(.*?)(0|[1-9][0-9]{0,17})", re.DOTALL)
 PLAIN_NUMBER = re.compile(r"0|-?[1-9][0-9]{0,17}")
+
+
+class EncodedCells(Sequence[str]):
+    """Cells of a column with few distinct texts.
+
+    Parameters
+    ----------
+    distinct : sequence of str
+        The distinct texts.
+    codes : array of int, shape (rows,)
+        Number of the text of each row.
+
+    Examples
+    --------
+    >>> list(EncodedCells(["a", "b"], np.array([0, 1, 0])))
+    ['a', 'b', 'a']
+    """
+
+    def __init__(self, distinct: Sequence[str], codes: NDArray[Any]) -> None:
+        self.distinct = distinct
+        self.codes = codes
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    @overload
+    def __getitem__(self, row: int) -> str: ...
+
+    @overload
+    def __getitem__(self, row: slice) -> Cells: ...
+
+    def __getitem__(self, row: int | slice) -> str | Cells:
+        if isinstance(row, slice):
+            return EncodedCells(self.distinct, self.codes[row])
+        return self.distinct[self.codes[row]]
+
+    def __iter__(self) -> Iterator[str]:
+        return map(self.distinct.__getitem__, self.codes.tolist())
+
+
+def some(cells: Cells, rows: NDArray[Any]) -> Cells:
+    """Return the cells of some rows, given by number.
+
+    >>> list(some(["a", "b", "c"], np.array([2, 0])))
+    ['c', 'a']
+    """
+    if isinstance(cells, EncodedCells):
+        return EncodedCells(cells.distinct, cells.codes[rows])
+    return [cells[row] for row in rows.tolist()]
+
+
+def changed(cells: Cells, change: Callable[[str], str]) -> Cells:
+    """Return changed cells; each distinct text is changed once.
+
+    >>> list(changed(["a", "b", "a"], str.upper))
+    ['A', 'B', 'A']
+    """
+    if isinstance(cells, EncodedCells):
+        return EncodedCells([change(cell) for cell in cells.distinct], cells.codes)
+    known = {cell: change(cell) for cell in dict.fromkeys(cells)}
+    return [known[cell] for cell in cells]
 
 
 @dataclass(frozen=True)
@@ -57,6 +130,10 @@ class Table:
         Number of cells in the header and in each row.
     malformed : sequence of (int, str)
         Line number of each row with a different number of cells, and a description of it.
+    mended : sequence of int
+        Line numbers of rows whose cells were put together again.
+    unread : sequence of str
+        Names of the columns that are not read.
     """
 
     path: str
@@ -64,6 +141,8 @@ class Table:
     line: Column
     width: int
     malformed: Sequence[tuple[int, str]] = ()
+    mended: Sequence[int] = ()
+    unread: Sequence[str] = ()
 
     def __len__(self) -> int:
         return len(self.line)
@@ -76,7 +155,7 @@ class Table:
     @property
     def log_name(self) -> str:
         """The name of the file without its extensions."""
-        endings = r"(\.(csv|txt|psv|sacct|log|out))?(\.gz)?$"
+        endings = rf"(\.(csv|tsv|txt|psv|sacct|log|out|json|parquet))?{ENDINGS}"
         return re.sub(endings, "", self.file_name, flags=re.IGNORECASE) or self.file_name
 
     def needs(self, names: Iterable[str], what: str) -> None:
@@ -108,20 +187,103 @@ class Table:
         return values
 
 
+def table_of_records(
+    path: str | os.PathLike[str], records: Iterable[tuple[int, Mapping[str, str] | str]]
+) -> Table:
+    """Return the table of records with their line numbers, all with the same names of cells.
+
+    Parameters
+    ----------
+    path : path
+        Path of the file.
+    records : iterable of (int, mapping of str to str, or str)
+        Line number and cells of each record; of what is no record, a description of what was found.
+
+    Raises
+    ------
+    WorkloadError
+        There is no record.
+    """
+    lines: list[int] = []
+    rows: list[Mapping[str, str]] = []
+    malformed: list[tuple[int, str]] = []
+    for line, found in records:
+        if isinstance(found, str):
+            malformed.append((line, found))
+        else:
+            lines.append(line)
+            rows.append(found)
+    if not rows:
+        seen = f", found {malformed[0][1]}" if malformed else ""
+        where = f"{path}:{malformed[0][0]}" if malformed else f"{path}"
+        raise WorkloadError(f"{where}: a record of a job needed{seen}")
+    refuse_beyond("cells", len(rows) * len(rows[0]), path)
+    columns = {name: [row[name] for row in rows] for name in rows[0]}
+    return Table(str(path), columns, np.array(lines, dtype=np.int64), len(columns), malformed)
+
+
 def parse(cells: Cells, parser: Parser) -> tuple[Column, dict[str, str]]:
     """Return the parsed cells (-1 if a cell cannot be parsed), and error messages by cell text.
 
     Each distinct text is parsed only once, since logs contain many equal cells.
     """
-    values: dict[str, int] = {}
-    wrong: dict[str, str] = {}
-    for cell in dict.fromkeys(cells):
+    if isinstance(cells, EncodedCells):
+        used = np.flatnonzero(np.bincount(cells.codes, minlength=len(cells.distinct)))
+        values = np.full(len(cells.distinct), UNKNOWN)
+        values[used], wrong = parse([cells.distinct[code] for code in used.tolist()], parser)
+        return values[cells.codes], wrong
+    bulk = getattr(parser, "bulk", None)
+    values, left = (
+        bulk(cells) if bulk and len(cells) else (np.full(len(cells), UNKNOWN), np.arange(len(cells)))
+    )
+    known: dict[str, int] = {}
+    wrong = {}
+    rest = some(cells, left) if len(left) < len(cells) else cells
+    for cell in dict.fromkeys(rest):
         try:
-            values[cell] = parser(cell.strip())
+            known[cell] = parser(cell.strip())
         except UsageError as error:
-            values[cell] = UNKNOWN
+            known[cell] = UNKNOWN
             wrong[cell] = str(error)
-    return np.fromiter(map(values.__getitem__, cells), dtype=np.int64, count=len(cells)), wrong
+    values[left] = np.fromiter(map(known.__getitem__, rest), dtype=np.int64, count=len(rest))
+    return values, wrong
+
+
+class InBulk:
+    """Parser that reads cells of digits only, as whole numbers, at once, and all others by another parser.
+
+    Parameters
+    ----------
+    parser : callable
+        Parser that reads digits as whole numbers.
+    """
+
+    def __init__(self, parser: Parser) -> None:
+        self.parser = parser
+
+    def __call__(self, text: str) -> int:
+        return self.parser(text)
+
+    def bulk(self, cells: Cells) -> tuple[Column, NDArray[np.intp]]:
+        """Return the numbers of cells of digits, and the rows of all others."""
+        texts, plain = digits(cells, 15)
+        values = np.full(len(texts), UNKNOWN)
+        values[plain] = texts[plain].astype(np.int64)
+        return values, np.flatnonzero(~plain)
+
+
+def digits(cells: Cells, length: int) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    """Return cells as an array of text, and which of them are up to so many digits, without a leading zero.
+
+    >>> digits(["12", "1a", "07", "0", ""], 9)[1].tolist()
+    [True, False, False, True, False]
+    """
+    texts = np.array(cells, dtype=f"U{LONGEST_TEXT}")
+    letters = texts.view(np.uint32).reshape(len(texts), LONGEST_TEXT)
+    is_digit = (letters >= ord("0")) & (letters <= ord("9"))
+    plain = (is_digit | (letters == 0)).all(axis=1) & is_digit[:, 0] & ~is_digit[:, length:].any(axis=1)
+    plain &= (letters[:, 0] != ord("0")) | ((letters != 0).sum(axis=1) == 1)
+    return texts, plain
 
 
 def shown(text: str) -> str:
@@ -132,67 +294,20 @@ def shown(text: str) -> str:
 # --- reading ---------------------------------------------------------------------------------------------
 
 
-def read_csv(path: str | os.PathLike[str], form: Format) -> Table:
-    """Return the table in a CSV file, plain or gzip; cells that contain commas are in double quotes.
-
-    Raises
-    ------
-    WorkloadError
-        If the file cannot be read, is empty or binary, or a column name occurs twice in the header.
-    """
-    text = read_text(path, form)
-    refuse_beyond("cells", text.count(","), path)
-    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
-
-    def rows() -> Iterator[tuple[int, list[str]]]:
-        first = 1
-        try:
-            for row in reader:
-                yield first, row
-                first = reader.line_num + 1
-        except csv.Error as error:
-            raise WorkloadError(f"{path}:{reader.line_num}: a table of cells needed: {error}") from None
-
-    return table_of(path, rows())
-
-
 def read_text(path: str | os.PathLike[str], form: Format) -> str:
-    """Return the text of a file, plain or gzip, in UTF-8 or Latin-1; raise an error if empty or binary."""
+    """Return the text of a file, in UTF-8 or Latin-1; raise an error if it is empty or binary."""
     content = read_bytes(path, form, lines=True).removeprefix(BYTE_ORDER_MARK)
-    if b"\0" in content[:65536]:
+    if b"\0" in content:
         raise WorkloadError(f"{path}: a table with a header line is needed, found binary data")
     try:
         text = content.decode("utf-8")
     except UnicodeDecodeError:
         text = content.decode("latin-1")
+    if "\n" not in text:
+        text = text.replace("\r", "\n")
     if not text.strip():
         raise WorkloadError(f"{path}: a table with a header line is needed, found an empty file")
     return text
-
-
-def table_of(path: str | os.PathLike[str], rows: Iterable[tuple[int, list[str]]]) -> Table:
-    """Return the table of rows with line numbers; the first row that is not blank is the header."""
-    rows = ((line, row) for line, row in rows if row and (len(row) > 1 or row[0].strip()))
-    where, header = next(iter(rows), (1, []))
-    if not header:
-        raise WorkloadError(f"{path}: a table with a header line is needed, found only blank lines")
-    names = [name.strip() for name in header]
-    twice = next((name for number, name in enumerate(names) if name in names[:number]), None)
-    if twice is not None:
-        raise WorkloadError(
-            f"{path}:{where}: each column needs a name of its own, found {shown(twice)} twice"
-        )
-    lines: list[int] = []
-    cells: list[list[str]] = []
-    malformed = []
-    for line, row in rows:
-        if len(row) == len(names):
-            lines.append(line)
-            cells.append(row)
-        else:
-            malformed.append((line, f"{len(row)} cell{'s' * (len(row) != 1)}"))
-    columns = dict(zip(names, zip(*cells, strict=True), strict=True)) if cells else dict.fromkeys(names, ())
-    return Table(str(path), columns, np.array(lines, dtype=np.int64), len(names), malformed)
 
 
 # --- names -----------------------------------------------------------------------------------------------
@@ -206,6 +321,14 @@ def labelled(cells: Cells, *, numbers: bool = True) -> tuple[Column, tuple[str, 
     >>> [part for part in labelled(["b", "a", "", "b"])], labelled(["7", "", "8"])[0].tolist()
     ([array([ 0,  1, -1,  0]), ('b', 'a')], [7, -1, 8])
     """
+    if isinstance(cells, EncodedCells):
+        rows = len(cells)
+        first = np.full(len(cells.distinct), rows)
+        first[cells.codes[::-1]] = np.arange(rows)[::-1]  # of several values, the last one remains
+        order = np.argsort(first, kind="stable")[: np.count_nonzero(first < rows)]
+        values = np.full(len(cells.distinct), UNKNOWN)
+        values[order], names = labelled([cells.distinct[code] for code in order.tolist()], numbers=numbers)
+        return values[cells.codes], names
     names = tuple(name for name in dict.fromkeys(cell.strip() for cell in cells) if name)
     if numbers and all(map(PLAIN_NUMBER.fullmatch, names)):
         return parse(cells, lambda cell: int(cell or UNKNOWN))[0], ()
@@ -223,6 +346,9 @@ def numbered(names: Cells) -> tuple[Column, str, tuple[str, ...]]:
     >>> numbered(["job7", "job9"])[:2], numbered(["7", "7"])[:2], numbered(["a", "a1"])[2]
     ((array([7, 9]), 'job'), (array([7, 7]), ''), ('a', 'a1'))
     """
+    texts, plain = digits(names, 18)
+    if plain.all() and len(names):
+        return texts.astype(np.int64), "", ()
     matches = [NAME_WITH_NUMBER.fullmatch(name.strip()) for name in names]
     words = {match[1] if match else None for match in matches}
     numbers = [int(match[2]) for match in matches if match]

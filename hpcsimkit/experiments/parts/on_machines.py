@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import inspect
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hpcsimkit.cluster.machines import Machines
 from hpcsimkit.cluster.partitions import Partition, Partitions
@@ -18,6 +20,7 @@ from hpcsimkit.kernel.locality import LOCALITIES
 from hpcsimkit.kernel.policy import Order, Placement
 from hpcsimkit.kernel.service_time import ServiceTime, as_service_time
 from hpcsimkit.workloads import Description, describe
+from hpcsimkit.workloads.describe import most_in_use
 
 __all__ = [
     "FITS_NOWHERE",
@@ -28,6 +31,7 @@ __all__ = [
     "place_of",
     "placement_of",
     "with_orders",
+    "without",
 ]
 
 FITS_NOWHERE = "fits no machine"
@@ -128,10 +132,16 @@ def fitting(
         name, place = workload.label("id", job.id), place_of(workload, row, source)
         said = cluster.shortage(job, cluster.capacity) if reasons[row] == FITS_NOWHERE else reasons[row]
         raise WorkloadError(f"{place}: job {name} {said}{none}")
-    for reason in sorted({*reasons[skipped]}):
+    workload = without(workload, reasons)
+    return replace(workload, machine_size=None if workload.resources else cluster.size)
+
+
+def without(workload: Workload, reasons: NDArray[Any]) -> Workload:
+    """Return the jobs without a reason, text, shape (jobs,); the others are counted as skipped for it."""
+    for reason in sorted({*reasons[reasons != ""]}):
         rows = reasons == reason
         workload, reasons = workload.without(rows, reason), reasons[~rows]
-    return replace(workload, machine_size=None if workload.resources else cluster.size)
+    return workload
 
 
 def place_of(workload: Workload, row: int, source: str | None) -> str:
@@ -208,7 +218,21 @@ def described(workload: Workload, cluster: Machines | None) -> Description:
         **{f"offered load of {name}": load for name, load in offered_loads(workload, cluster).items()},
         f"{FITS_NOWHERE} (jobs)": int(np.count_nonzero(cluster.misfits(workload))),
     }
-    first = ("jobs", "time")
-    about = {name: description.sections[name] for name in first}
-    rest = {name: rows for name, rows in description.sections.items() if name not in first}
+    sections = {**description.sections}
+    there = dict(zip(cluster.resources, cluster.totals, strict=True))
+    more = [
+        f"{_shown(name, most)} of {_shown(name, there[name])}"
+        for name, most in most_in_use(workload).items()
+        if most > there.get(name, most)
+    ]
+    if more:
+        beyond = {"more in use on record than exists": ", ".join(more)}
+        sections["stands out"] = {**sections["stands out"], **beyond}
+    first = ("log", "stands out", "jobs", "time")
+    about = {name: sections[name] for name in first}
+    rest = {name: rows for name, rows in sections.items() if name not in first}
     return replace(description, sections={**about, "machines": facts, **rest})
+
+
+def _shown(name: str, amount: int) -> str:
+    return f"{memory_text(amount) if name == 'memory' else amount} {name}"
