@@ -24,7 +24,7 @@ ROOT = Path(__file__).resolve().parent.parent
 # that of a change. `--hypothesis-profile=thorough` has twice as many, `search` draws new ones, and most of them.
 settings.register_profile(
     "suite",
-    max_examples=40,
+    max_examples=25,
     deadline=None,
     derandomize=True,
     database=None,

@@ -188,9 +188,7 @@ AFTERNOON = DOCS / "guides" / "your_cluster_in_an_afternoon.md"
     ],
     ids=lambda page: page.relative_to(ROOT).as_posix(),
 )
-def test_examples(page: Path, empty_folder: Path, request: pytest.FixtureRequest) -> None:
-    if page.name != "README.md":
-        request.getfixturevalue("blank_pictures")
+def test_examples(page: Path, empty_folder: Path, blank_pictures: None) -> None:
     check_examples(page, empty_folder, as_typed=False)
 
 

@@ -85,7 +85,6 @@ def as_long_as_asked(log: Workload) -> Workload:
 # --- the whole of it --------------------------------------------------------------------------------------
 
 
-@pytest.mark.pictures
 @pytest.mark.usefixtures("few_rivals")
 def test_one_log(cli: CLI, logs: list[str], tmp_path: Path) -> None:
     outcome = cli("reproduce", "rlbackfilling", logs[0], "--quick", "--out", "out")
