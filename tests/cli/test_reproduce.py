@@ -241,6 +241,7 @@ def test_packages_that_are_not_installed(cli, logs, monkeypatch) -> None:
 # --- the real log ------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_authors_baselines_on_a_day_of_the_log(shared, tmp_path, monkeypatch) -> None:
     """Equal to the author's own code, its tie rule included, from the month's log on."""
     small(monkeypatch, sets=[], low=900, high=1100, least=10**9)
