@@ -219,7 +219,7 @@ PARTITIONED = "jobs.sacct --machines machines.csv --partitions partitions.toml"
 SWEEPING = "sweep sweep.toml --no-report --out out"
 TRAININGS_LINE = "sweep trainings.toml -q --out out"
 TRAIN = "train training.toml -q --out out"
-LEARN = "learn weeks.swf --evaluations 8 -q --out out"
+LEARN = "learn weeks.swf --evaluations 20 -q --out out"
 REPRODUCE = "reproduce paper log.swf --workers 1 -q --out out"
 EXPLAIN = "explain inspector.hpcsim log.swf --jobs 9 -q --out out"
 
