@@ -13,6 +13,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+# One thread for each worker of the tests, and for what they start: more would wait for each other. Read when
+# numpy and PyTorch are loaded.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 import pytest
 from hypothesis import HealthCheck, settings
 
