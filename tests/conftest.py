@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import importlib
 import io
 import os
+import pkgutil
 import signal
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
+
+# One thread for each worker of the tests, and for what they start: more would wait for each other. Read when
+# numpy and PyTorch are loaded.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -22,7 +28,7 @@ ROOT = Path(__file__).resolve().parent.parent
 # that of a change. `--hypothesis-profile=thorough` has twice as many, `search` draws new ones, and most of them.
 settings.register_profile(
     "suite",
-    max_examples=40,
+    max_examples=25,
     deadline=None,
     derandomize=True,
     database=None,
@@ -86,6 +92,33 @@ def shared() -> Path:
             f"no real logs in {folder}: set HPCSIMKIT_SHARED to the folder that holds traces/ and refs/"
         )
     return folder
+
+
+@pytest.fixture
+def interpreted(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The functions of the compiled simulator run as the Python that they are.
+
+    So every combination of its parts can be tried by short runs, which take milliseconds, where compiling one
+    combination takes seconds. Other tests compile each part at least once.
+    """
+    from numba.core.dispatcher import Dispatcher
+
+    from hpcsimkit import compiled
+    from hpcsimkit.compiled import compilation
+
+    found = pkgutil.iter_modules(compiled.__path__, "hpcsimkit.compiled.")
+    # All are imported first: who imports a function that is replaced would keep it.
+    for module in [importlib.import_module(each.name) for each in found]:
+        for name, value in list(vars(module).items()):
+            if isinstance(value, Dispatcher):
+                monkeypatch.setattr(module, name, value.py_func)
+    monkeypatch.setattr(compilation, "entry", lambda function, folder, **options: function)
+    monkeypatch.setattr(compilation, "direct", lambda function: function)
+    monkeypatch.setattr(loading, "KINDS", {})
+    monkeypatch.setattr(loading, "DIRECT", {})
+    yield
+    assert loading.KINDS, "no run was compiled"
+    assert not any(isinstance(function, Dispatcher) for function in loading.KINDS.values())
 
 
 BLANK = {"png": b"\x89PNG\r\n\x1a\n", "svg": b"<svg></svg>", "pdf": b"%PDF-1.4"}

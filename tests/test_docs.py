@@ -172,6 +172,14 @@ TRAINING = (
 )
 """Tutorials that train for long: their examples are slow tests."""
 
+SLOW = {
+    "docs/agents/dras.md",
+    "docs/guides/from_a_laptop_to_a_cluster.md",
+    "docs/tutorials/placement_matters.md",
+    *(f"docs/tutorials/{name}.md" for name in TRAINING),
+}
+"""These, and further pages that train, or start clusters: what they show has quick tests elsewhere."""
+
 AFTERNOON = DOCS / "guides" / "your_cluster_in_an_afternoon.md"
 """Guide with a month of 20 000 jobs: a slow test, and a quick one with fewer jobs."""
 
@@ -181,16 +189,13 @@ AFTERNOON = DOCS / "guides" / "your_cluster_in_an_afternoon.md"
     [
         pytest.param(
             page,
-            marks=[pytest.mark.slow]
-            * (page == AFTERNOON or (page.parent.name == "tutorials" and page.stem in TRAINING)),
+            marks=[pytest.mark.slow] * (page == AFTERNOON or page.relative_to(ROOT).as_posix() in SLOW),
         )
         for page in PAGES
     ],
     ids=lambda page: page.relative_to(ROOT).as_posix(),
 )
-def test_examples(page: Path, empty_folder: Path, request: pytest.FixtureRequest) -> None:
-    if page.name != "README.md":
-        request.getfixturevalue("blank_pictures")
+def test_examples(page: Path, empty_folder: Path, blank_pictures: None) -> None:
     check_examples(page, empty_folder, as_typed=False)
 
 

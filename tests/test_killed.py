@@ -99,7 +99,7 @@ def with_interrupted_results(folder: Path) -> None:
 
 @pytest.mark.parametrize("before", [with_log, pytest.param(with_former_results, marks=pytest.mark.slow)])
 def test_compare(tmp_path: Path, before: Any) -> None:
-    assert check(command(*COMPARE), tmp_path, before, every=9, last=5) > 5
+    assert check(command(*COMPARE), tmp_path, before, every=15, last=3) > 3
 
 
 @pytest.mark.slow
@@ -130,7 +130,7 @@ def train(resume: bool) -> int:
 
 
 def test_train(tmp_path: Path) -> None:
-    assert check(train, tmp_path, with_training, every=30, last=2) > 2
+    assert check(train, tmp_path, with_training, every=60, last=2) > 2
 
 
 @pytest.mark.slow
@@ -152,13 +152,13 @@ EVALUATE = command(
 )
 
 
-@pytest.mark.parametrize("every", [20, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("every", [40, pytest.param(1, marks=pytest.mark.slow)])
 def test_evaluate(tmp_path: Path, model: Path, every: int) -> None:
     def prepare(folder: Path) -> None:
         with_log(folder)
         shutil.copy(model, folder)
 
-    assert check(EVALUATE, tmp_path, prepare, every=every, last=3) > 3
+    assert check(EVALUATE, tmp_path, prepare, every=every, last=2) > 2
 
 
 # --- reproduce ---------------------------------------------------------------------------------------------
@@ -235,10 +235,10 @@ def with_older_tasks(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("before", "every"),
     [
-        (lambda folder: None, 24),
+        (lambda folder: None, 40),
         pytest.param(lambda folder: None, 1, marks=pytest.mark.slow),
         pytest.param(with_older_tasks, 1, marks=pytest.mark.slow),
     ],
 )
 def test_reproduce(tmp_path: Path, before: Any, every: int) -> None:
-    assert check(reproduce, tmp_path, before, every=every, last=4) > 3
+    assert check(reproduce, tmp_path, before, every=every, last=2) > 2

@@ -157,6 +157,7 @@ def test_wheel_is_the_same_without_links(source_without_links: Path, wheel: Path
     assert content(build_wheel(source_without_links)) == content(wheel)
 
 
+@pytest.mark.slow  # its content is that of the checkout, whose modules all tests import
 def test_everything_in_the_wheel_imports(unpacked: Path, tmp_path: Path) -> None:
     printed = run(sys.executable, "-c", IMPORT_EVERYTHING, cwd=tmp_path, PYTHONPATH=str(unpacked))
     assert Path(printed.strip()).is_relative_to(unpacked)
@@ -221,7 +222,7 @@ def check_own_policy(environment: Path, folder: Path) -> None:
     run(*compare, "mine:Largest", cwd=folder, code=2)
 
 
-@pytest.mark.parametrize("tree", ["source", "source_without_links"])
+@pytest.mark.parametrize("tree", ["source", pytest.param("source_without_links", marks=pytest.mark.slow)])
 def test_editable_install(
     tree: str, environment: Path, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
@@ -231,6 +232,7 @@ def test_editable_install(
     check_commands(environment, cwd=source, expected_in=source)
 
 
+@pytest.mark.slow
 def test_editable_install_from_the_folder_that_holds_a_clone(
     environment: Path, source: Path, tmp_path: Path
 ) -> None:

@@ -78,8 +78,11 @@ class Catalogue(Mapping[str, T], Generic[T]):
     def name_of(self, part: type[Any]) -> str | None:
         """Return the name of a class; None if it is not in the catalogue."""
         place = f"{part.__module__}:{part.__name__}"
-        plugged = {name: point.value for name, point in plug_ins(self.group).items()}
-        return next((name for name, at in {**plugged, **self.places}.items() if at == place), None)
+        known = next((name for name, at in self.places.items() if at == place), None)
+        if known is not None:  # without a search of all distributions, for each file of an agent
+            return known
+        others = plug_ins(self.group)
+        return next((name for name in others.keys() - self.places if others[name].value == place), None)
 
 
 def plug_ins(group: str) -> dict[str, EntryPoint]:

@@ -75,7 +75,7 @@ def chosen_by(model: Any, seen: Any, valid: Any) -> int:
     return int(np.where(valid, scores, -np.inf).argmax())
 
 
-@pytest.mark.parametrize("decisions", [150, pytest.param(500, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("decisions", [100, pytest.param(500, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(("name", "how"), CASES)
 def test_decisions_are_those_of_the_model(name: str, how: str, decisions: int) -> None:
     """In episodes of the environment, the model's answers leading on; and as many on random observations."""

@@ -45,7 +45,7 @@ NAMING = {
 }  # fmt: skip
 """Formats in which some leaves are names of parts, or expressions."""
 
-SOME, FEW = 2, 1
+SOME, FEW = 1, 1
 """Leaves of a file that are changed in a quick test: of formats that name parts, and of others."""
 
 

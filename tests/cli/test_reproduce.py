@@ -55,7 +55,6 @@ def numbers(report: Path) -> str:
 # --- what it writes ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.pictures
 def test_masked_ppo(cli, logs, tmp_path, monkeypatch) -> None:
     small(monkeypatch, steps=512)
     monkeypatch.setattr(environments, "SETTINGS", replace(environments.SETTINGS, n_steps=256, n_epochs=1))
@@ -92,7 +91,6 @@ def test_masked_ppo(cli, logs, tmp_path, monkeypatch) -> None:
     assert f"| FCFS | 2779.20 | {fcfs['ours']:.2f} |" in report
 
 
-@pytest.mark.pictures
 def test_masked_ppo_on_subsamples_alone(cli, logs, tmp_path, monkeypatch) -> None:
     small(monkeypatch, balanced_steps=1, balanced_population=2, balanced_elite=1, balanced_episodes=1)
     outcome = cli("reproduce", "masked-ppo", *logs, "--quick", "--subsamples", "--out", "out", "--workers", 1)
@@ -243,6 +241,7 @@ def test_packages_that_are_not_installed(cli, logs, monkeypatch) -> None:
 # --- the real log ------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_authors_baselines_on_a_day_of_the_log(shared, tmp_path, monkeypatch) -> None:
     """Equal to the author's own code, its tie rule included, from the month's log on."""
     small(monkeypatch, sets=[], low=900, high=1100, least=10**9)

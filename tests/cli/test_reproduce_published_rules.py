@@ -32,7 +32,6 @@ def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, loaded_torch: None) -> 
     return "lublin-1.swf"
 
 
-@pytest.mark.pictures
 @pytest.mark.usefixtures("few_rivals")
 def test_the_whole_of_it(cli: CLI, log: str, tmp_path: Path) -> None:
     outcome = cli("reproduce", "published-rules", log, "--quick", "--out", "out", "--workers", 1)

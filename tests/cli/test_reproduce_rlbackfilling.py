@@ -85,7 +85,6 @@ def as_long_as_asked(log: Workload) -> Workload:
 # --- the whole of it --------------------------------------------------------------------------------------
 
 
-@pytest.mark.pictures
 @pytest.mark.usefixtures("few_rivals")
 def test_one_log(cli: CLI, logs: list[str], tmp_path: Path) -> None:
     outcome = cli("reproduce", "rlbackfilling", logs[0], "--quick", "--out", "out")
@@ -253,7 +252,8 @@ def played(log: Path, tmp_path: Path, *names: str) -> tuple[PaperFindings, Score
     return findings, scores
 
 
-@pytest.mark.parametrize("name", [pytest.param("lublin-1.swf", marks=pytest.mark.slow), "lublin-2.swf"])
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["lublin-1.swf", "lublin-2.swf"])
 def test_rows_without_training(name: str, shared: Path, tmp_path: Path, tiny: dict[str, Any]) -> None:
     tiny |= {"published_sequences": 10, "orders": ["fcfs", "sjf"]}
     rivals = (UNGUARDED_SHORTEST, GUARDED_SHORTEST, TEXTBOOK_EASY, EASY_SJF, CHANCE)

@@ -46,7 +46,6 @@ def logs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, loaded_torch: None) ->
     return ["lublin-1.swf", "other.swf"]
 
 
-@pytest.mark.pictures
 @pytest.mark.usefixtures("few_rivals")
 def test_one_log(cli: CLI, logs: list[str], tmp_path: Path) -> None:
     outcome = cli("reproduce", "schedinspector", logs[0], "--quick", "--out", "out", "--workers", 1)

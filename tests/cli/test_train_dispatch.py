@@ -59,7 +59,9 @@ def training(
     return folder / "t.toml"
 
 
-@pytest.mark.parametrize("encoder", ["RequestsAndMachines", "JobMachinePairs"])
+@pytest.mark.parametrize(
+    "encoder", ["RequestsAndMachines", pytest.param("JobMachinePairs", marks=pytest.mark.slow)]
+)
 @pytest.mark.parametrize(
     ("algorithm", "settings"),
     [

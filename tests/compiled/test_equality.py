@@ -66,6 +66,17 @@ BACKFILLING = [
     "easy-k(2)+last-two",
 ]
 WINDOWS = ("", "+window(1)", "+window(3)")
+COMPILED = [
+    "fcfs+easy",
+    "sjf+easy",
+    "lcfs+greedy",
+    "wfp3+easy-sjf",
+    "sjf+easy-k(5)",
+    "slurm+easy+last-two",
+    "fcfs+conservative",
+]
+
+uncompiled = pytest.mark.usefixtures("interpreted")
 COLUMNS = ("submit_time", "start_time", "end_time", "mode", "killed")
 
 
@@ -124,7 +135,7 @@ CASES = given(
     st.sampled_from(["run", "kill"]),
     st.integers(0, 9),
 )
-test_random_workloads = settings(max_examples=200)(CASES(check_random))
+test_random_workloads = uncompiled(settings(max_examples=400)(CASES(check_random)))
 test_many_random_workloads = pytest.mark.slow(settings(max_examples=20_000)(CASES(check_random)))
 
 
@@ -161,7 +172,7 @@ BY_SHARES = given(
     st.sampled_from(["run", "kill"]),
     st.booleans(),
 )
-test_random_shares_of_candidates = settings(max_examples=50)(BY_SHARES(check_shares))
+test_random_shares_of_candidates = uncompiled(settings(max_examples=100)(BY_SHARES(check_shares)))
 test_many_random_shares_of_candidates = pytest.mark.slow(
     settings(max_examples=10_000)(BY_SHARES(check_shares))
 )
@@ -175,36 +186,43 @@ def check_begun(jobs: Workload, order: str, backfilling: str, window: str, wallt
     assert_equal_results(rest, policy, begun=begun, walltime=walltime, seed=seed)
 
 
-test_random_begun_runs = settings(max_examples=100)(CASES(check_begun))
+test_random_begun_runs = uncompiled(settings(max_examples=200)(CASES(check_begun)))
 test_many_random_begun_runs = pytest.mark.slow(settings(max_examples=10_000)(CASES(check_begun)))
 
 
-@pytest.mark.parametrize(
-    "policy",
-    [
-        "fcfs+easy",
-        "sjf+easy",
-        "lcfs+greedy",
-        "wfp3+easy-sjf",
-        "saf+easy++",
-        "sjf+easy-k(5)",
-    ],
-)
+@pytest.mark.parametrize("policy", COMPILED)
 def test_long_queues(policy: str) -> None:
-    """Hundreds of waiting jobs fill, split and empty the blocks of the queue."""
-    assert_equal_results(long_queue(1500), make(policy))
+    """Hundreds of waiting jobs fill, split and empty the blocks of the queue.
+
+    With 1500 jobs and reservations for all, or scores by shares, SimPy takes up to a minute.
+    """
+    slow = "conservative" in policy or "slurm" in policy
+    assert_equal_results(long_queue(400 if slow else 1500), make(policy))
 
 
-@pytest.mark.parametrize("policy", ["fcfs+conservative", "lcfs+conservative", "wfp3+conservative"])
-def test_many_reservations(policy: str) -> None:
-    """With 1500 jobs, SimPy takes almost a minute."""
-    assert_equal_results(long_queue(400), make(policy))
+@pytest.mark.slow
+@pytest.mark.parametrize("policy", ["saf+easy++", "lcfs+conservative", "wfp3+conservative"])
+def test_further_long_queues(policy: str) -> None:
+    test_long_queues(policy)
 
 
+@uncompiled
 @pytest.mark.parametrize("policy", ["saf+conservative+last-two", "unicef+conservative-replan"])
 def test_many_reservations_made_anew(policy: str) -> None:
-    """With 1500 jobs, SimPy takes hours."""
-    assert_equal_results(long_queue(120), make(policy))
+    """Each of them many times: with 1500 jobs, SimPy takes hours."""
+    assert_equal_results(long_queue(60), make(policy))
+
+
+def test_many_shares_of_candidates() -> None:
+    assert_equal_results(long_queue(400), by_shares("fcfs", SHARED[0]))
+
+
+def test_every_part_is_compiled() -> None:
+    """By the tests of long queues, here and on machines: those of short ones interpret."""
+    policies = [*map(make, COMPILED), by_shares("fcfs", SHARED[0])]
+    jobs = long_queue(1)
+    needed = {part for policy in policies for part in support._parts(Simulation(jobs, policy))}
+    assert needed | {"machines"} == set(support.PARTS)
 
 
 def long_queue(count: int) -> Workload:
@@ -221,6 +239,7 @@ def long_queue(count: int) -> Workload:
     )
 
 
+@uncompiled
 @pytest.mark.parametrize("policy", ["random+easy", "sjf+easy-noise", "random+easy-noise", "lcfs+easy++"])
 def test_unsorted_logs(policy: str) -> None:
     """Random numbers are drawn in order of arrival, which is not that of the rows."""

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from hpcsimkit.cluster.machines import Machines
 from hpcsimkit.cluster.partitions import Partition, Partitions
-from hpcsimkit.compiled import support
+from hpcsimkit.compiled import machine_profile, support
 from hpcsimkit.errors import UsageError
 from hpcsimkit.experiments.parts.registry import make
 from hpcsimkit.jobs.workload import Workload
@@ -21,7 +21,7 @@ from hpcsimkit.kernel.begun import begun_at
 from hpcsimkit.kernel.simulation import Simulation
 from hpcsimkit.results.placements import Placements
 from hpcsimkit.workloads import read_job_table
-from tests.compiled.test_equality import ORDERS, SHARED, SHARES, assert_equal_schedules, by_shares
+from tests.compiled.test_equality import ORDERS, SHARED, SHARES, assert_equal_schedules, by_shares, uncompiled
 from tests.drawn import examples
 from tests.kernel import naive_machines
 from tests.kernel.machine_cases import KINDS, cases, exceeding
@@ -100,17 +100,12 @@ def drawn(backfilling: list[str], orders: list[str], windows: list[str]) -> Any:
     )
 
 
-UNSCORED = ["fcfs", "lcfs", "sjf", "saf", "f1", "random"]
-FEW = drawn(BACKFILLING, UNSCORED, [""])
-MANY = drawn([*BACKFILLING, *PREDICTED], [*ORDERS, *SHARES], WINDOWS)
-test_random_workloads = settings(max_examples=200)(FEW(check_random))
-test_random_workloads_by_score = settings(max_examples=50)(
-    drawn(["easy", "greedy"], ["wfp3", "fcfs"], ["+window(3)"])(check_random)
-)
-test_random_predictions = settings(max_examples=50)(drawn(["easy++"], UNSCORED, [""])(check_random))
-test_many_random_workloads = pytest.mark.slow(settings(max_examples=20_000)(MANY(check_random)))
+CASES = drawn([*BACKFILLING, *PREDICTED], [*ORDERS, *SHARES], WINDOWS)
+test_random_workloads = uncompiled(settings(max_examples=300)(CASES(check_random)))
+test_many_random_workloads = pytest.mark.slow(settings(max_examples=20_000)(CASES(check_random)))
 
 
+@uncompiled
 def test_conservative_beside_jobs_that_exceed_equals_the_naive_simulator() -> None:
     exceeded = []
 
@@ -176,8 +171,8 @@ def check_begun(
             assert_equal_results(rest, policy, cluster, begun=state, walltime=walltime, seed=seed)
 
 
-test_random_begun_runs = settings(max_examples=50)(drawn(["none", "easy"], UNSCORED, [""])(check_begun))
-test_many_random_begun_runs = pytest.mark.slow(settings(max_examples=5_000)(MANY(check_begun)))
+test_random_begun_runs = uncompiled(settings(max_examples=100)(CASES(check_begun)))
+test_many_random_begun_runs = pytest.mark.slow(settings(max_examples=5_000)(CASES(check_begun)))
 
 
 def crowd(count: int, seed: int) -> tuple[Machines, Workload]:
@@ -210,7 +205,7 @@ def crowd(count: int, seed: int) -> tuple[Machines, Workload]:
     [
         "fcfs+easy",
         "saf+best-fit+easy-sjf",
-        "wfp3+worst-fit+easy",
+        "wfp3+worst-fit+easy++",
         "sjf+greedy",
         "sjf+best-fit+conservative",
         "fcfs+easy-k(4)",
@@ -218,14 +213,15 @@ def crowd(count: int, seed: int) -> tuple[Machines, Workload]:
 )
 def test_long_queues(policy: str) -> None:
     """Dozens of running jobs fill, split and empty the blocks by expected end."""
-    cluster, jobs = crowd(300, seed=len(policy))
+    cluster, jobs = crowd(100 if "conservative" in policy else 300, seed=len(policy))
     assert_equal_results(jobs, policy, cluster)
 
 
 @pytest.mark.parametrize("pooled", [False, True])
-def test_reservations_of_jobs_that_arrive_at_once(pooled: bool) -> None:
+def test_reservations_of_jobs_that_arrive_at_once(pooled: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Many reservations on each machine; the profile of pooled requests has more steps than are written."""
-    count = 600 if pooled else 150
+    monkeypatch.setattr(machine_profile, "MOST_STEPS", 100)
+    count = 150
     numbers = np.random.default_rng(2)
     columns = {
         "submit_time": np.zeros(count),

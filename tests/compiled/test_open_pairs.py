@@ -117,10 +117,10 @@ test_many_random_workloads = pytest.mark.slow(settings(max_examples=10_000)(CASE
 @pytest.mark.parametrize("distinct", [False, True])
 def test_long_queues(distinct: bool) -> None:
     """Many blocks of waiting jobs, more than there are slots, of few distinct requests."""
-    rng, count = np.random.default_rng(3), 400
+    rng, count = np.random.default_rng(3), 150
     cluster = Machines.of(3, cpus=16, memory="64 GB") + Machines.of(1, "gpu", cpus=16, gpus=2, memory="64 GB")
     columns = {
-        "submit_time": np.sort(rng.integers(0, 2_000, count)),
+        "submit_time": np.sort(rng.integers(0, 750, count)),
         "run_time": rng.integers(0, 500, count),
         "requested_time": rng.choice([300, 600], count),
         "nodes": np.ones(count),

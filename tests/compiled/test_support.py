@@ -383,6 +383,7 @@ def test_one_partition_over_the_whole_cluster(jobs: Workload) -> None:
     assert compiled.started_in.tolist() == plain.started_in.tolist() == ["a"] * 3
 
 
+@pytest.mark.usefixtures("interpreted")
 def test_no_jobs() -> None:
     none = Workload({"submit_time": [], "run_time": [], "nodes": []}, machine_size=4)
     assert len(Simulation(none, make("fcfs+easy++"), simulator="compiled").run()) == 0

@@ -104,7 +104,7 @@ ENVIRONMENTS: list[Callable[[], SchedulingEnv]] = [
 ]
 
 
-def played(env: SchedulingEnv, simulator: Simulators, episodes: int = 4) -> tuple[list[Any], list[Any]]:
+def played(env: SchedulingEnv, simulator: Simulators, episodes: int = 2) -> tuple[list[Any], list[Any]]:
     """Return what an agent with random actions gets, as arrays and as other objects."""
     env.simulator = simulator
     rng, arrays, others = np.random.default_rng(7), list[Any](), list[Any]()

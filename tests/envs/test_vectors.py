@@ -80,7 +80,7 @@ def test_the_same_as_gymnasiums_own_vector(name: str, mode: str) -> None:
     assert ours.single_action_space == theirs.single_action_space
     for seed in (5, [1, 2, 3], None):
         same(ours.reset(seed=seed), theirs.reset(seed=seed))  # type: ignore[arg-type]
-        for _ in range(150):
+        for _ in range(120):
             masks = ours.action_masks()
             same(masks, np.array(theirs.call("action_masks")))
             actions = chosen(masks, rng)

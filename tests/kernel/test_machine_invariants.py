@@ -73,7 +73,7 @@ def test_machines_equal_counted_nodes(
         same_on_machines(workload(rows, size), f"{order}+{backfilling}", size, walltime=walltime)
 
 
-@pytest.mark.parametrize("jobs", [300, pytest.param(1000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("jobs", [150, pytest.param(1000, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
     "name",
     [

@@ -66,7 +66,7 @@ def starts_and_machines(result: Result) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("algorithm", BEOCAT)
-@pytest.mark.parametrize("file", FILES)
+@pytest.mark.parametrize("file", [*FILES[:2], pytest.param(FILES[2], marks=pytest.mark.slow)])
 def test_beocat(file: str, algorithm: str, shared: Path) -> None:
     cluster = nine(shared)
     workload = beocat(shared / f"refs/beocat/{file}_untied_jobs.csv.gz")

@@ -58,7 +58,15 @@ CONCERNED: dict[str, tuple[str, ...]] = {
         "tests/reports",
         "tests/experiments",
     ),
-    "hpcsimkit/compiled/": ("tests/compiled/test_equality.py", "tests/compiled", "tests/kernel"),
+    "hpcsimkit/compiled/": (
+        "tests/compiled/test_equality.py",
+        "tests/compiled/test_machines.py",
+        "tests/compiled/test_dirlab.py",
+        "tests/compiled/test_open_seats.py",
+        "tests/compiled/test_open_pairs.py",
+        "tests/compiled",
+        "tests/kernel",
+    ),
     "policies/backfill/": (
         *KERNEL_FIRST,
         "tests/policies/test_conservative_machines.py",
@@ -133,6 +141,7 @@ class Checkout:
         self.environment = {
             **os.environ,
             "PYTHONPATH": str(self.root),
+            "XDG_CACHE_HOME": str(folder / "cache"),  # each fault in the compiled simulator is compiled
             "HPCSIMKIT_SHARED": str(Path(shared).resolve()),
         }
 

@@ -412,7 +412,7 @@ class Made:
         return {"mean_bounded_slowdown": (1 + rng.exponential(9, len(task.sequences.scenarios))).tolist()}
 
 
-def test_a_page_without_published_numbers(tmp_path: Path) -> None:
+def test_a_page_without_published_numbers(tmp_path: Path, blank_pictures: None) -> None:
     write_swf(default_workload(np.random.default_rng(1), jobs=3100), tmp_path / "other.swf")
     made = KIND([tmp_path / "other.swf"], quick=True)
     conclusion = made.conclude(Made(), tmp_path)  # type: ignore[arg-type]

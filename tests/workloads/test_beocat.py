@@ -169,6 +169,7 @@ def test_the_days_of_three_months(spring: Workload, shared: Path) -> None:
     assert (np.diff(found[date(2021, 3, 19)].submit_time) >= 0).all()
 
 
+@pytest.mark.slow
 def test_months_of_the_log_join_without_losses(spring: Workload) -> None:
     assert len(spring) == 68_552 + 88_971 + 92_417
     assert (np.diff(spring.submit_time) >= 0).all()
