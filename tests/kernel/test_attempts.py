@@ -26,7 +26,7 @@ from hpcsimkit.kernel.system import System
 from hpcsimkit.policies import EASY, FCFS, SJF, Pipeline
 from hpcsimkit.policies.preempting.preemptors import PreemptLowerTiers
 from hpcsimkit.results.attempts import Outcome
-from hpcsimkit.results.metrics import evaluate
+from hpcsimkit.results.metrics import measure
 from hpcsimkit.results.result import Result
 from tests.drawn import examples
 from tests.kernel import naive_attempts as naive
@@ -76,7 +76,7 @@ def test_a_job_continues_from_its_last_checkpoint() -> None:
 def test_a_job_without_failures_writes_its_checkpoints() -> None:
     result = run(TEN_MINUTES, "fcfs", restart=Restart(checkpoint=60, checkpoint_cost=1))
     assert result.end_time.tolist() == [609]
-    assert evaluate(result, names=["overhead_area_share"]) == {"overhead_area_share": pytest.approx(9 / 609)}
+    assert measure(result, names=["overhead_area_share"]) == {"overhead_area_share": pytest.approx(9 / 609)}
 
 
 def test_a_failed_job_returns_after_a_delay_to_its_place() -> None:
@@ -148,7 +148,7 @@ def test_metrics_count_all_attempts() -> None:
         "down_area_share": 0.25,
         "utilisation": 0.75,
     }
-    assert evaluate(result, names=names) == expected
+    assert measure(result, names=names) == expected
     assert result.run_time.tolist() == [900]
     assert result.slowdown.tolist() == [2]
 
@@ -404,5 +404,5 @@ def test_a_saved_result_has_its_attempts(cluster: Machines | None, tmp_path: Pat
     assert loaded.downtime is not None
     assert (loaded.downtime.start.min(), loaded.downtime.end.max()) == (5, 9)
     names = ["lost_area_share", "down_area_share", "utilisation", "cpus_utilisation"]
-    assert evaluate(loaded, names=names) == pytest.approx(evaluate(result, names=names), nan_ok=True)
+    assert measure(loaded, names=names) == pytest.approx(measure(result, names=names), nan_ok=True)
     assert loaded.hash == result.hash
