@@ -17,8 +17,15 @@ from hpcsimkit.cluster.partitions import Partitions
 from hpcsimkit.errors import HpcsimkitError, WorkloadError
 from hpcsimkit.experiments.generate import Generate
 from hpcsimkit.experiments.parts import registry
-from hpcsimkit.experiments.parts.named_parts import is_name, machines_named, reader_named
-from hpcsimkit.experiments.parts.on_machines import fitting, locality_of, place_of, placement_of, with_orders
+from hpcsimkit.experiments.parts.named_parts import (
+    is_name,
+    locality_of,
+    machines_named,
+    placement_of,
+    reader_named,
+    with_orders,
+)
+from hpcsimkit.experiments.parts.on_machines import fitting, place_of
 from hpcsimkit.experiments.parts.trust import Trust, code_in, importing, version_of
 from hpcsimkit.experiments.settings.checked_table import ALLOW_CODE, Problem, Table
 from hpcsimkit.experiments.settings.run_table import RunTable
