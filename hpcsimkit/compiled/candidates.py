@@ -9,8 +9,6 @@ from hpcsimkit.compiled.machines import Machines
 from hpcsimkit.compiled.scores import score
 from hpcsimkit.compiled.state import Jobs, Rules, Run
 
-__all__ = ["sort_candidates"]
-
 
 @machine_code
 def sort_candidates(

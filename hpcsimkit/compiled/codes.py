@@ -6,19 +6,6 @@ from typing import cast
 
 import numpy as np
 
-__all__ = [
-    "BACKFILLED",
-    "EASY",
-    "FITTING",
-    "GREEDY",
-    "NONE",
-    "NO_LIMIT",
-    "PLANNED",
-    "READY",
-    "RESERVED",
-    "ZERO",
-]
-
 NONE, GREEDY, FITTING, EASY, PLANNED = range(5)
 """Codes of backfilling, from `EASY` on with reservations.
 

@@ -21,20 +21,6 @@ from hpcsimkit.compiled.state import ARRIVED, FREE, PASSES, RUNNING, STARTED, In
 from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.policies.dirlab.backfilling import PublishedEASY
 
-__all__ = [
-    "NOBODY",
-    "SORTED",
-    "Published",
-    "backfill",
-    "deadline",
-    "list_to_examine",
-    "new_published",
-    "next_event",
-    "occur",
-    "simulate",
-    "start",
-]
-
 KEPT, HEAD, LISTED, SORTED = range(4)
 """Positions in :attr:`Published.counters`."""
 

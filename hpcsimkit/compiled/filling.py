@@ -34,8 +34,6 @@ from hpcsimkit.compiled.queue import Queue, gather, remove
 from hpcsimkit.compiled.scores import BY_RANK
 from hpcsimkit.compiled.state import ARRIVED, PASSES, Jobs, Rules, Run
 
-__all__ = ["fill", "skips", "start"]
-
 START, LIST, START_LISTED = cast(tuple[int, ...], tuple(map(np.int64, range(3))))
 """What becomes of admitted jobs; no literals, for each of which numba would compile :func:`_try` again."""
 

@@ -9,8 +9,6 @@ import numpy as np
 from hpcsimkit.compiled.compilation import machine_code, pasted
 from hpcsimkit.compiled.state import Integers, Numbers
 
-__all__ = ["Listing", "new_listing", "sort"]
-
 SHORT = 16
 """Number of jobs that are sorted by insertion, before sorted parts are merged."""
 

@@ -19,8 +19,6 @@ from hpcsimkit.compiled.queue import WAITING, Queue, Sizes, add
 from hpcsimkit.compiled.running import end_next
 from hpcsimkit.compiled.state import ARRIVED, FREE, PASSES, RUNNING, Integers, Jobs, Rules, Run
 
-__all__ = ["end_jobs", "next_instant", "simulate", "submit_jobs"]
-
 
 def simulate(  # noqa: PLR0913 - parts of the state
     jobs: Jobs,

@@ -34,23 +34,6 @@ from hpcsimkit.compiled.placing import FIRST_FIT, choose, forget, rank
 from hpcsimkit.compiled.queue import BLOCKS
 from hpcsimkit.compiled.state import Integers
 
-__all__ = [
-    "ON_TOTALS",
-    "MachineProfile",
-    "advance",
-    "earliest",
-    "expect_ends",
-    "fits_throughout",
-    "hold_given",
-    "hold_started",
-    "new_machine_profile",
-    "note_examined",
-    "occupy",
-    "release",
-    "reserve_found",
-    "within",
-]
-
 BEGIN, ON_TOTALS, WITH_TOTALS, RELEASES, ONLY = range(5)
 """Positions in :attr:`MachineProfile.counters`."""
 

@@ -22,8 +22,6 @@ from hpcsimkit.compiled.queue import BLOCKS, WAITING, Queue, remove
 from hpcsimkit.compiled.seats import NOW, OVER, PAUSED
 from hpcsimkit.compiled.state import ARRIVED, PASSES, Integers, Jobs, Run
 
-__all__ = ["FITTING", "OFFERED", "Pairs", "advance_to_pairs", "new_pairs"]
-
 ASKED = 0
 OFFERED, FITTING, OPTIONS, LISTINGS, SEEN = range(2, 7)
 """Positions in :attr:`Pairs.counters`, besides ``NOW``."""
@@ -104,14 +102,7 @@ def advance_to_pairs(
 ) -> int:
     """Answer the pending decision, if there is one, and run to the next; return the state of the run.
 
-    Parameters
-    ----------
-    jobs : Jobs
-        The workload.
-    run, queue, machines, pairs, journal : Run, Queue, Machines, Pairs, Journal
-        The state, which this function changes.
-    row, machine : int
-        The row of the chosen job, and its machine.
+    `row` and `machine` are the answer: the row of the chosen job, and its machine.
     """
     counters = pairs.counters
     if counters[ASKED]:

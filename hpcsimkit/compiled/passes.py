@@ -42,8 +42,6 @@ from hpcsimkit.compiled.running import reserve, start
 from hpcsimkit.compiled.scores import BY_RANK, score
 from hpcsimkit.compiled.state import ARRIVED, FREE, Integers, Jobs, Rules, Run
 
-__all__ = ["admissible", "backfill", "room_behind", "scored_pass", "sorted_pass", "update_plan"]
-
 
 @machine_code
 def room_behind(jobs: Jobs, run: Run, rules: Rules, head: int, now: int) -> tuple[int, int, int]:
@@ -200,10 +198,7 @@ def sorted_pass(  # noqa: PLR0913 - parts of the state
 ) -> int:
     """Run a pass on a queue in the order of the policy; mirrors ``Pipeline.schedule``.
 
-    Returns
-    -------
-    int
-        Row of the first job that does not fit, -1 if there is none.
+    Return the row of the first job that does not fit, -1 if there is none.
     """
     while queue.counters[WAITING]:
         head = queue.rows[queue.order[0], 0]
@@ -384,10 +379,7 @@ def scored_pass(  # noqa: PLR0913 - parts of the state
 
     Mirrors ``Pipeline.schedule`` with a ``ScoredQueue``, and with a window (``JobQueue.oldest``).
 
-    Returns
-    -------
-    int
-        Row of the first job that does not fit, -1 if there is none.
+    Return the row of the first job that does not fit, -1 if there is none.
     """
     rows = listing.rows
     count = _list_waiting(jobs, run, rules, queue, listing, shares, machines, now)

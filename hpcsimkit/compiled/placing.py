@@ -13,8 +13,6 @@ from hpcsimkit.compiled.machines import CHOSEN, COUNT, FIRST, KINDS, NEED, PARTS
 from hpcsimkit.compiled.needs import AMOUNTS, EMPTY, EXCLUSIVE, GIVEN, NODES, SPREAD, amount_taken, usable
 from hpcsimkit.policies.placing.placements import GRID
 
-__all__ = ["BEST_FIT", "FIRST_FIT", "WORST_FIT", "allocate", "choose", "forget", "rank"]
-
 FIRST_FIT, BEST_FIT, WORST_FIT = cast(tuple[int, ...], tuple(map(np.int64, range(3))))
 """Codes of placements."""
 

@@ -21,23 +21,6 @@ from hpcsimkit.compiled.running import expect, forget
 from hpcsimkit.compiled.shifting import close_gap
 from hpcsimkit.compiled.state import RUNNING, Integers, Jobs, Run
 
-__all__ = [
-    "NEVER",
-    "Plan",
-    "compress",
-    "gather_due",
-    "make_anew",
-    "new_plan",
-    "next_pass",
-    "note_end",
-    "plan_anew",
-    "prepare",
-    "release_ended",
-    "request_pass",
-    "take_in_start",
-    "welcome",
-]
-
 SLOTS, ENDED, NEXT_PASS, RELEASED, PLANNED_AT, BROKEN, CHOOSY = range(7)
 """Positions in :attr:`Plan.counters`."""
 

@@ -23,8 +23,6 @@ from hpcsimkit.compiled.plan import Plan, take_in_start
 from hpcsimkit.compiled.queue import Queue, remove
 from hpcsimkit.compiled.state import Jobs, Rules, Run
 
-__all__ = ["fill_due", "fill_reserving", "is_due", "start_due"]
-
 
 @separate
 def is_due(run: Run, machines: Machines, plan: Plan, row: int, now: int) -> bool:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from hpcsimkit.compiled.compilation import machine_code
 from hpcsimkit.compiled.state import Jobs, Numbers
 
-__all__ = ["BY_ESTIMATE", "BY_KEY", "BY_RANK", "UNICEF", "WFP3", "XFACTOR", "score"]
-
 BY_RANK, BY_KEY, BY_ESTIMATE, WFP3, UNICEF, XFACTOR = range(6)
 """Codes of orders: that of the queue, keys, estimates, and formulas."""
 

@@ -35,21 +35,6 @@ from hpcsimkit.compiled.state import (
 from hpcsimkit.compiled.state import STARTED as STARTS
 from hpcsimkit.kernel.stalls import IDLE_WAKES
 
-__all__ = [
-    "BACKFILLER",
-    "INSPECTOR",
-    "JOB",
-    "NOW",
-    "OFFERED",
-    "ORDER",
-    "OVER",
-    "PAUSED",
-    "STALLED",
-    "Seat",
-    "advance",
-    "new_seat",
-]
-
 ORDER, INSPECTOR, BACKFILLER = range(3)
 """Codes of seats."""
 
@@ -148,14 +133,8 @@ def advance(
     Numba drops the code for what is None, so that the rules of the textbook and the published ones are
     compiled separately.
 
-    Parameters
-    ----------
-    jobs, rules : Jobs, Rules
-        The workload and the pipeline with the heuristic at the open seat.
-    run, queue, published, seat, journal : Run, Queue, Published, Seat, Journal
-        The state, which this function changes; no `published` by the rules of the textbook.
-    answer : int
-        The row of the chosen job, -1 for none; at the inspector's seat 1 to accept, 0 to reject.
+    `answer` is the row of the chosen job, -1 for none; at the inspector's seat 1 to accept, 0 to reject.
+    There is no `published` by the rules of the textbook.
     """
     counters = seat.counters
     if counters[PART] != BETWEEN:

@@ -7,20 +7,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = [
-    "ARRIVED",
-    "END",
-    "FREE",
-    "PASSES",
-    "RUNNING",
-    "START",
-    "STARTED",
-    "Jobs",
-    "Rules",
-    "Run",
-    "new_run",
-]
-
 Integers = NDArray[np.int64]
 Numbers = NDArray[np.float64]
 

@@ -45,21 +45,6 @@ if TYPE_CHECKING:
     from hpcsimkit.compiled.machine_profile import MachineProfile
     from hpcsimkit.compiled.state import Jobs, Rules
 
-__all__ = [
-    "announced",
-    "candidates_of",
-    "estimates",
-    "is_ready",
-    "jobs_and_rules",
-    "obstacle",
-    "obstacle_of_policy",
-    "obstacles_of_options",
-    "obstacles_of_policy",
-    "run",
-    "slowness",
-    "takes",
-]
-
 FORMULAS = (orders.WFP3, orders.UNICEF, orders.XFactor)
 CONSTANT, VARYING = (type(None), *KEYS, KeyColumn), (*FORMULAS, SlurmMultifactor)
 KNOWN: dict[type[EventOrder], dict[str, tuple[type, ...]]] = {
@@ -105,10 +90,7 @@ def takes(simulation: Parameters) -> bool:
     kind of policy. (Policies that try orders make thousands of short runs, and so do the baselines of a
     training.)
 
-    Raises
-    ------
-    UsageError
-        The simulation asks for the compiled simulator, which cannot run it; the message says why.
+    A compiled run that is demanded and impossible is an error that says why.
     """
     if simulation.setup.simulator == "auto":
         if obstacle(simulation) is not None:

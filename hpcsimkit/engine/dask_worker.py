@@ -70,14 +70,7 @@ def dask_setup(worker: object) -> None:
 def attempt(payload: bytes, origin: Origin, name: str) -> None:
     """Perform a task on a worker, and send messages: its progress, and at the end a pickled error or None.
 
-    Parameters
-    ----------
-    payload : bytes
-        Pickled consents to code, function that performs a task, and all tasks by name.
-    origin : Origin
-        Process that submitted the task.
-    name : str
-        Name of the task.
+    `payload` has, pickled, consents to code, the function that performs a task, and all tasks by name.
     """
     from distributed import get_worker
 
@@ -114,13 +107,7 @@ _LATEST: dict[str, tuple[Work, dict[str, Task]]] = {}
 
 
 def _loaded(payload: bytes, origin: Origin, name: str) -> tuple[Work, Task]:
-    """Change to the folder of the caller, and unpickle its tasks once.
-
-    Raises
-    ------
-    HpcsimkitError
-        This worker has not the folder or the code of the caller.
-    """
+    """Change to the folder of the caller, and unpickle its tasks once."""
     if origin.run not in _LATEST:
         _LATEST.clear()
         _forget_modules()
@@ -164,13 +151,7 @@ def _forget_modules() -> None:
 
 @contextmanager
 def _cancellable(state: Any) -> Iterator[None]:
-    """Raise KeyboardInterrupt in this thread if its task is cancelled; Dask alone would let it go on.
-
-    Parameters
-    ----------
-    state : distributed.worker_state_machine.TaskState
-        State of the task on this worker.
-    """
+    """Raise KeyboardInterrupt in this thread if its task is cancelled; Dask alone would let it go on."""
     thread, over = threading.get_ident(), threading.Event()
 
     def watch() -> None:

@@ -47,16 +47,8 @@ class Engine(ABC):
     ) -> None:
         """Execute tasks, each after those of them that it requires.
 
-        Parameters
-        ----------
-        tasks : sequence of Task
-            Tasks in the order of execution, as far as their requirements allow it.
-        work : callable
-            Function to call for each task; pickled where a worker does not inherit it.
-        tell : callable
-            Callback ``tell(name, done)`` for progress.
-        failed : callable
-            Callback for each failed task.
+        `work` is called for each task, and pickled where a worker does not inherit it; `tell(name, done)` is
+        the callback for progress, and `failed` that for each failed task.
         """
 
 

@@ -13,8 +13,6 @@ from hpcsimkit.reports.figures import INK, POLICY_COLOURS, new_figure, style, ti
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["draw_explanation"]
-
 COLUMNS, POINTS = 4, 401
 
 
@@ -44,13 +42,6 @@ def draw_explanation(explanation: Distributions, heading: str = "") -> Figure:
     """Return a figure with the distributions of each feature over all decisions and over the rejected ones.
 
     Where the line of the rejected ones is steeper than the other, the share of rejections is above average.
-
-    Parameters
-    ----------
-    explanation : Explanation
-        Observations and rejections of an inspector.
-    heading : str
-        Title of the figure. Default: none.
     """
     names = explanation.names
     rows = -(-(len(names) + 1) // COLUMNS)

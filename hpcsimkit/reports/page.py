@@ -12,8 +12,6 @@ from hpcsimkit.reports.picture import Picture
 if TYPE_CHECKING:
     from markupsafe import Markup
 
-__all__ = ["breakable", "rendered_page", "shown_picture", "swatch"]
-
 
 def rendered_page(template: str, **values: Any) -> str:
     """Return a page rendered from a template; in HTML, texts are escaped, unless they are markup."""

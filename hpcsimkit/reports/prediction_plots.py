@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["draw_predictions"]
-
 
 @style()
 def draw_predictions(table: pandas.DataFrame) -> Figure:
@@ -25,10 +23,7 @@ def draw_predictions(table: pandas.DataFrame) -> Figure:
     On the left, the share of jobs within each predicted quantile over its level; the grey line is perfect
     calibration. On the right, the mean absolute error for each class of users.
 
-    Parameters
-    ----------
-    table : DataFrame
-        Table of :func:`~hpcsimkit.policies.predicting.quality.quality_table`.
+    The table is that of :func:`~hpcsimkit.policies.predicting.quality.quality_table`.
     """
     figure = new_figure(WIDTH, 3.6, columns=2, width_ratios=(2, 3))
     calibration, errors = figure.axes

@@ -19,8 +19,6 @@ from hpcsimkit.workloads.readers.local_time import calendar_of
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["draw_validation"]
-
 LOOKS: Mapping[str, Mapping[str, Any]] = {
     "recorded": {"color": INK, "fill": True, "alpha": 0.3, "linewidth": 0},
     "simulated": {"color": MODE_COLOURS["backfilled"], "baseline": None, "linewidth": 1.2},
@@ -37,13 +35,6 @@ def draw_validation(residue: Residue, heading: str = "") -> Figure:
 
     An area (recorded) and a line (simulated) of means in `BINS` bins. Jobs without a recorded wait are in
     neither.
-
-    Parameters
-    ----------
-    residue : Residue
-        Causes of the errors, with the validation.
-    heading : str
-        Title of the figure. Default: none.
     """
     result, timelines = residue.validation.result, residue.validation.timelines
     begin = min(int(steps.time[0]) for steps in timelines.values())

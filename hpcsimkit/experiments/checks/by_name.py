@@ -17,8 +17,6 @@ from hpcsimkit.experiments.parts.spelling import parts_in
 from hpcsimkit.experiments.parts.trust import Trust
 from hpcsimkit.kernel.policy import Policy
 
-__all__ = ["KINDS", "checked", "part_named"]
-
 MODEL = ".hpcsim"
 
 KINDS = ("policy", "encoder", "reward", "agent")

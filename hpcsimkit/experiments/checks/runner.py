@@ -19,8 +19,6 @@ from hpcsimkit.kernel.guard import message_of
 from hpcsimkit.kernel.parameters import Parameters
 from hpcsimkit.results.result import Result
 
-__all__ = ["CheckError", "CheckReport", "Checks", "Failure", "Trace", "parameter_problem", "pass_all"]
-
 INSTANTS = 4
 """Maximum number of instants of each workload after which the future is changed."""
 

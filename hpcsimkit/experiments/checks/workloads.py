@@ -12,8 +12,6 @@ from hpcsimkit.cluster.opaque import AnyCluster
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.results.result import Result
 
-__all__ = ["machines_of_three_types", "random_workloads", "with_other_ends"]
-
 
 def machines_of_three_types() -> Machines:
     """Return heterogeneous machines, shared by jobs that request CPUs, GPUs and memory."""

@@ -127,13 +127,7 @@ class PolicyRun(Task):
         return slowness(simulation) if not self.experiment.trace and is_ready(simulation) else 0
 
     def run(self, folder: Path, tell: Tell) -> Any:
-        """Simulate, and write the tables.
-
-        Raises
-        ------
-        HpcsimkitError
-            The policy failed, or a file cannot be written; the message begins with the name of the policy.
-        """
+        """Simulate, and write the tables."""
         try:
             with guarded(self.policy):
                 policy = self.experiment.policy_named(self.policy)
@@ -203,16 +197,8 @@ def simulated(
 ) -> Result:
     """Simulate a policy with the settings of an experiment.
 
-    Parameters
-    ----------
-    name, policy, experiment, workload
-        As in :func:`simulation_of`.
-    tell : callable
-        Callback, called from time to time with the number of ended jobs.
-    trace : Path
-        Path of the file of all events, if the experiment asks for it.
-    observers : sequence of Observer
-        Further observers of the run. Default: none.
+    `tell` is called from time to time with the number of ended jobs; `trace` is the file of all events, if
+    the experiment asks for it.
     """
     traces = [Trace(trace)] if experiment.trace else []
     return simulation_of(name, policy, experiment, workload, [Ended(tell), *traces, *observers]).run()
@@ -225,19 +211,7 @@ def simulation_of(
     workload: Workload,
     observers: Sequence[Observer] = (),
 ) -> Simulation:
-    """Return the simulation of a policy with the settings of an experiment.
-
-    Parameters
-    ----------
-    name : str
-        Name of the policy, for messages.
-    policy : Policy
-        The policy.
-    experiment, workload : Experiment, Workload
-        Settings and jobs to simulate.
-    observers : sequence of Observer
-        Observers of the run. Default: none.
-    """
+    """Return the simulation of a policy with the settings of an experiment."""
     return Simulation(workload, policy, setup=experiment.setup, observers=observers, name=name)
 
 

@@ -123,22 +123,7 @@ class Explanation:
 
 
 def explained(policy: Policy, scenario: Scenario, name: str | None = None) -> Explanation:
-    """Run a pipeline with an inspector, and return the inspector's decisions.
-
-    Parameters
-    ----------
-    policy : Policy
-        Pipeline with an agent or a heuristic as inspector.
-    scenario : Scenario
-        Scenario to simulate.
-    name : str, optional
-        Name of the policy in messages.
-
-    Raises
-    ------
-    UsageError
-        There is no inspector, or it makes no decision.
-    """
+    """Run a pipeline with an inspector, and return the inspector's decisions."""
     if not isinstance(policy, Pipeline) or not isinstance(policy.inspector, Inspector | Answering):
         raise UsageError(f"a pipeline with an inspector is needed, found {policy!r}")
     inspector = policy.inspector

@@ -170,16 +170,20 @@ HEADINGS = [
 ]
 
 
-def figure_rows(figures: Mapping[str, Figures], roles: Mapping[str, str] | None = None) -> list[Row]:
+def figures_cells(figures: Figures) -> list[str]:
+    """Return slowdown, mean wait [h], 95 % quantile [h], longest wait [d] and fairness as texts."""
+    slowdown, wait, quantile, longest = (figures[name] for name in REPORTED)
+    fairness = f"{figures[FAIRNESS]:.3f}" if FAIRNESS in figures else "-"
+    times = [f"{wait / 3600:.3f}", f"{quantile / 3600:.2f}", f"{longest / 86_400:.2f}"]
+    return [f"{slowdown:.2f}", *times, fairness]
+
+
+def _figure_rows(figures: Mapping[str, Figures], roles: Mapping[str, str] | None = None) -> list[Row]:
     """Return a row of `HEADINGS` for each policy, with its role if there are roles."""
-    rows: list[Row] = []
-    for policy, each in figures.items():
-        slowdown, wait, quantile, longest = (each[name] for name in REPORTED)
-        times = [f"{wait / 3600:.3f}", f"{quantile / 3600:.2f}", f"{longest / 86_400:.2f}"]
-        fairness = f"{each[FAIRNESS]:.3f}" if FAIRNESS in each else "-"
-        role = [] if roles is None else [roles.get(policy, "")]
-        rows.append([f"`{policy}`", f"{slowdown:.2f}", *times, fairness, *role])
-    return rows
+    return [
+        [f"`{name}`", *figures_cells(each), *([] if roles is None else [roles.get(name, "")])]
+        for name, each in figures.items()
+    ]
 
 
 def difference_text(difference: Mapping[str, float], unit: float = 1.0) -> str:
@@ -192,7 +196,7 @@ def difference_text(difference: Mapping[str, float], unit: float = 1.0) -> str:
     return f"{mean:.2f} [{low:.2f}, {high:.2f}]{' *' if low * high > 0 else ''}"
 
 
-def difference_rows(differences: Mapping[str, Any]) -> list[Row]:
+def _difference_rows(differences: Mapping[str, Any]) -> list[Row]:
     """Return a row for each other policy: differences of the slowdown, and of the wait [h]."""
     slowdown, wait = COMPARED
     return [
@@ -217,8 +221,8 @@ def _report(outcome: Mapping[str, Any], periods: Periods, frames: Mapping[str, p
         utilisation_rows=[(f"`{name}`", f"{value:.4f}") for name, value in outcome["utilisation"].items()],
         class_tables="\n\n".join(str(_class_table(frames[by], by)) for by in GROUPS),
         table=Table,
-        figure_rows=figure_rows,
-        difference_rows=difference_rows,
+        figure_rows=_figure_rows,
+        difference_rows=_difference_rows,
     )
     return page + "\n"
 

@@ -21,19 +21,6 @@ from hpcsimkit.kernel.service_time import ServiceTime, as_service_time
 from hpcsimkit.results.metrics import METRICS, Metric
 from hpcsimkit.workloads.readers.logs import READERS, LogFormat
 
-__all__ = [
-    "MACHINES",
-    "class_named",
-    "is_name",
-    "known_metrics",
-    "locality_of",
-    "machines_named",
-    "metric_named",
-    "placement_of",
-    "reader_named",
-    "with_orders",
-]
-
 MACHINES: Catalogue[Any] = Catalogue(
     "machines",
     "hpcsimkit.machines",

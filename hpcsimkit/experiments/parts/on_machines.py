@@ -13,8 +13,6 @@ from hpcsimkit.io.units import memory_text
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.workloads import Description, describe
 
-__all__ = ["FITS_NOWHERE", "described", "fitting", "offered_loads", "place_of"]
-
 FITS_NOWHERE = "fits no machine"
 """Reason for which jobs are skipped on machines without partitions."""
 
@@ -24,21 +22,8 @@ def fitting(
 ) -> Workload:
     """Return the jobs that fit the machines; the others are counted as skipped, or are errors.
 
-    Parameters
-    ----------
-    workload : Workload
-        Jobs to select from. If they request processors only, ``machine_size`` is set to that of the cluster.
-    cluster : Machines or Partitions
-        Machines of the cluster, or its partitions.
-    source : str
-        Name of the source of the jobs, for messages.
-    strict : bool
-        Whether a job that fits no machine is an error. Default: False.
-
-    Raises
-    ------
-    WorkloadError
-        No job fits; or, if `strict`, one does not.
+    If jobs request processors only, ``machine_size`` is set to that of the cluster. `source` is the name of
+    the source of the jobs, for messages; if `strict`, a job that fits no machine is an error.
     """
     if isinstance(cluster, Partitions):
         reasons = cluster.reasons(workload)

@@ -15,8 +15,6 @@ from typing import Any, NamedTuple
 from hpcsimkit.errors import UsageError
 from hpcsimkit.experiments.parts.trust import code_in
 
-__all__ = ["AGENT", "Part", "parts_in"]
-
 AGENT = "agent:"
 """Prefix of names of trained-agent files."""
 

@@ -120,13 +120,7 @@ class TrainingSweep(Training, Parallel):
         }
 
     def cells(self) -> Iterator[TrainingCell]:
-        """Yield the cells.
-
-        Raises
-        ------
-        UsageError
-            A combination of settings is invalid.
-        """
+        """Yield the cells."""
         names = [axis.name for axis in self.axes]
         for values in product(*(axis.values for axis in self.axes)):
             chosen = dict(zip(names, values, strict=True))
