@@ -11,7 +11,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsimkit.compiled.codes import NO_LIMIT, READY
 from hpcsimkit.compiled.compilation import machine_code, separate
 from hpcsimkit.compiled.journal import STARTED, SUBMITTED, Journal, enter_in
 from hpcsimkit.compiled.loop import end_jobs, next_instant, submit_jobs
@@ -20,7 +19,7 @@ from hpcsimkit.compiled.needs import AMOUNTS
 from hpcsimkit.compiled.needs import NOW as FREE_NOW
 from hpcsimkit.compiled.queue import BLOCKS, WAITING, Queue, remove
 from hpcsimkit.compiled.seats import NOW, OVER, PAUSED
-from hpcsimkit.compiled.state import ARRIVED, PASSES, Integers, Jobs, Run
+from hpcsimkit.compiled.state import ARRIVED, NO_LIMIT, PASSES, READY, Integers, Jobs, Run
 
 ASKED = 0
 OFFERED, FITTING, OPTIONS, LISTINGS, SEEN = range(2, 7)

@@ -9,10 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hpcsimkit.compiled.codes import ZERO
 from hpcsimkit.compiled.compilation import machine_code
 from hpcsimkit.compiled.shifting import close_gap, open_gap, place_of
-from hpcsimkit.compiled.state import Integers
+from hpcsimkit.compiled.state import ZERO, Integers
 
 BLOCK = 64
 """Maximum number of jobs of a block."""

@@ -11,21 +11,24 @@ from typing import NamedTuple
 import numpy as np
 
 from hpcsimkit.compiled import dirlab
-from hpcsimkit.compiled.candidates import sort_candidates
-from hpcsimkit.compiled.codes import BACKFILLED, EASY, NO_LIMIT, READY, RESERVED
 from hpcsimkit.compiled.compilation import called, machine_code
 from hpcsimkit.compiled.dirlab import NOBODY, Published
+from hpcsimkit.compiled.filling import sort_candidates
 from hpcsimkit.compiled.journal import STARTED, SUBMITTED, Journal, enter_in
-from hpcsimkit.compiled.listing import Listing, new_listing, sort
+from hpcsimkit.compiled.listing import BY_RANK, Listing, new_listing, sort
 from hpcsimkit.compiled.loop import end_jobs, next_instant, submit_jobs
 from hpcsimkit.compiled.passes import admissible, backfill, room_behind
 from hpcsimkit.compiled.queue import WAITING, Queue, gather, remove
 from hpcsimkit.compiled.running import start
-from hpcsimkit.compiled.scores import BY_RANK
 from hpcsimkit.compiled.state import (
     ARRIVED,
+    BACKFILLED,
+    EASY,
     FREE,
+    NO_LIMIT,
     PASSES,
+    READY,
+    RESERVED,
     RUNNING,
     Integers,
     Jobs,

@@ -420,8 +420,8 @@ def jobs_and_rules(
     simulation: Parameters, workload: Workload, policy: Pipeline, nodes: int, streams: np.random.SeedSequence
 ) -> tuple[Jobs, Rules]:
     """Return the columns and the rules of a run."""
+    from hpcsimkit.compiled.listing import BY_RANK
     from hpcsimkit.compiled.plan import NEVER
-    from hpcsimkit.compiled.scores import BY_RANK
     from hpcsimkit.compiled.state import Jobs, Rules
 
     begun = simulation.setup.begun
@@ -475,30 +475,30 @@ def _without(rows: Integers, others: Collection[int]) -> Integers:
 
 def _code(order: Any) -> int:
     """Return the code of an order."""
-    from hpcsimkit.compiled import scores
+    from hpcsimkit.compiled import listing
 
     codes = {
-        orders.WFP3: scores.WFP3,
-        orders.UNICEF: scores.UNICEF,
-        orders.XFactor: scores.XFACTOR,
-        ShortestPredicted: scores.BY_ESTIMATE,
+        orders.WFP3: listing.WFP3,
+        orders.UNICEF: listing.UNICEF,
+        orders.XFactor: listing.XFACTOR,
+        ShortestPredicted: listing.BY_ESTIMATE,
     }
-    return codes.get(type(order), scores.BY_KEY)
+    return codes.get(type(order), listing.BY_KEY)
 
 
 def _backfilling(policy: Pipeline) -> int:
     """Return the code of the backfilling of a pipeline."""
-    from hpcsimkit.compiled import codes
+    from hpcsimkit.compiled import state
 
     if policy.fitting:
-        return codes.FITTING
+        return state.FITTING
     found: dict[type, int] = {
-        EASY: codes.EASY,
-        Greedy: codes.GREEDY,
-        Reservations: codes.PLANNED,
-        Conservative: codes.PLANNED,
+        EASY: state.EASY,
+        Greedy: state.GREEDY,
+        Reservations: state.PLANNED,
+        Conservative: state.PLANNED,
     }
-    return found.get(type(policy.backfiller), codes.NONE)
+    return found.get(type(policy.backfiller), state.NONE)
 
 
 def _reservations(backfiller: Any) -> int:

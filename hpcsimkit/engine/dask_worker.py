@@ -33,18 +33,8 @@ SECONDS_BETWEEN_CHECKS = 0.2
 class Origin(NamedTuple):
     """Process that submits tasks.
 
-    Parameters
-    ----------
-    run : str
-        Unique name of the run, and topic of its messages.
-    folder : str
-        Working directory.
-    variables : mapping of str to str
-        Environment variables of hpcsimkit.
-    kit : str
-        Version of hpcsimkit, with the hash of its code.
-    files : mapping of str to str
-        Hashes of the other files with code of the tasks.
+    `run` is the unique name of the run, and the topic of its messages; `kit` the version with the hash of its
+    code; `files` are hashes of the other files with code of the tasks.
     """
 
     run: str

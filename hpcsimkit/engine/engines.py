@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import multiprocessing
 import os
+import re
 import signal
 import sys
 import threading
@@ -22,7 +23,7 @@ from hpcsimkit.engine.pool import Message, Pool, WorkerLostError, execute
 from hpcsimkit.engine.store import reason_of
 from hpcsimkit.engine.task import Task, Tell
 from hpcsimkit.engine.user_code import Consents
-from hpcsimkit.errors import HpcsimkitError
+from hpcsimkit.errors import HpcsimkitError, UsageError
 
 __all__ = ["Engine", "Failed", "InProcess", "Processes", "Threads", "Work", "engine_of"]
 
@@ -102,13 +103,7 @@ class _Here(Pool):
 
 
 class Threads(Engine):
-    """Executes tasks in threads of this process: for tasks that run machine code most of the time.
-
-    Parameters
-    ----------
-    workers : int
-        Maximum number of parallel threads, 1 or more.
-    """
+    """Executes tasks in threads of this process: for tasks that run machine code most of the time."""
 
     workers = 1
 
@@ -167,11 +162,6 @@ class Processes(Engine):
 
     A worker that dies loses only its own task, which another worker attempts once more. A worker is replaced
     after a task that took a second or more: a new process costs little beside it, and memory is given back.
-
-    Parameters
-    ----------
-    workers : int
-        Maximum number of parallel processes, 1 or more.
     """
 
     workers = 1
@@ -352,3 +342,38 @@ def engine_of(workers: int) -> Engine:
     (1, 4)
     """
     return InProcess() if workers == 1 else Processes(workers)
+
+
+FORMS = ("processes:N", "dask:N", "dask:tls://HOST:PORT", "dask-insecure:tcp://HOST:PORT", "slurm:N")
+"""Forms of the names; N is the number of workers, 1 or more."""
+
+NUMBER = re.compile(r"[1-9][0-9]{0,5}")
+
+
+def engine_named(name: str, **of_slurm: Any) -> Engine:
+    """Return the engine of a name.
+
+    >>> engine_named("processes:4").workers, engine_named("dask:tls://login1:8786").cluster
+    (4, 'tls://login1:8786')
+    >>> engine_named("dusk:4")
+    Traceback (most recent call last):
+    ...
+    hpcsimkit.errors.UsageError: unknown engine 'dusk:4'; known: processes:N, dask:N, \
+dask:tls://HOST:PORT, dask-insecure:tcp://HOST:PORT, slurm:N
+    """
+    from hpcsimkit.engine.dask import Dask, check_address  # loads asyncio, which hardly any command needs
+    from hpcsimkit.engine.slurm import Slurm
+
+    kind, _, where = name.partition(":")
+    workers = int(where) if NUMBER.fullmatch(where) else None
+    if kind in ("dask", "dask-insecure") and "://" in where:
+        insecure = kind == "dask-insecure"
+        check_address(where, insecure=insecure)
+        return Dask(where, insecure=insecure)
+    if kind == "dask" and workers is not None:
+        return Dask(workers)
+    if kind == "slurm" and workers is not None:
+        return Slurm(workers, **of_slurm)
+    if kind == "processes" and workers is not None:
+        return engine_of(workers)
+    raise UsageError(f"unknown engine {name!r}; known: {', '.join(FORMS)}")

@@ -25,12 +25,7 @@ FILE_ENDING = ".py"
 class Consent(NamedTuple):
     """Consent to import code from a folder.
 
-    Parameters
-    ----------
-    folder : str
-        Absolute path of the folder.
-    allowed : tuple of str or None
-        Modules, files and folders from which code may be imported; None for all code.
+    `allowed` are modules, files and folders from which code may be imported; None for all code.
     """
 
     folder: str

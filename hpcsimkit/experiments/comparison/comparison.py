@@ -107,24 +107,7 @@ def compare(
 class ComparisonRun(Task):
     """Run of a policy on a workload; its outcome has the metrics.
 
-    Parameters
-    ----------
-    name : str
-        Name of the task.
-    workload : Workload
-        Jobs to simulate.
-    label : str
-        Name of the policy.
-    policy : Policy
-        The policy.
-    cluster : Cluster, optional
-        Cluster of the run.
-    seed : int
-        Random seed.
-    metrics : sequence of str or Metric, optional
-        Metrics to compute; by default all.
-    settings : mapping
-        Further keyword arguments of a simulation.
+    The label is the name of the policy; settings are further keyword arguments of a simulation.
     """
 
     name, kind = "", "simulation"

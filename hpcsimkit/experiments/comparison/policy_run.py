@@ -216,13 +216,7 @@ def simulation_of(
 
 
 class Ended(Observer):
-    """Observer that reports the number of ended jobs.
-
-    Parameters
-    ----------
-    tell : callable
-        Callback, called with the number of ended jobs.
-    """
+    """Observer that reports the number of ended jobs."""
 
     EVERY = 1000
     needs_events = False

@@ -60,16 +60,7 @@ class SequenceRun(Task):
 class EvaluationRun:
     """Run of an evaluation, and its results folder.
 
-    Parameters
-    ----------
-    contest : Contest
-        Policies and sequences to compare.
-    place : path
-        Path of the results folder; a former evaluation there is replaced when the new one is complete.
-    command : sequence of str
-        Command line, for the records.
-    engine : Engine, optional
-        Engine that executes the simulations; by default that of the evaluation.
+    A former evaluation at the place is replaced when the new one is complete. The command is for the records.
     """
 
     def __init__(

@@ -27,15 +27,7 @@ OF_MARKS = ["part", "measure", "value", "good", "fair", "grade"]
 
 @dataclass(frozen=True)
 class Validated(Answer):
-    """Agreement of a simulation with the recorded schedule.
-
-    Parameters
-    ----------
-    validation : Validation
-        Comparison of the schedules.
-    residue : Residue
-        Causes of the errors of the start times.
-    """
+    """Agreement of a simulation with the recorded schedule."""
 
     stem = "validation"
     names = ("validation", "agreement", "residue")
@@ -60,7 +52,7 @@ class Validated(Answer):
 
     def plot(self) -> Figure:
         """Return a figure of the queue and the use over time, and of the causes of the errors."""
-        from hpcsimkit.reports.validation import draw_validation
+        from hpcsimkit.reports.answers import draw_validation
 
         result = self.validation.result
         return draw_validation(self.residue, f"{result.policy} on {result.workload.name}: {self.summary}")

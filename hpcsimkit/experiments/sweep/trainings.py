@@ -147,15 +147,7 @@ class TrainingSweep(Training, Parallel):
 
 
 class TrainingCell(Cell):
-    """Training with some settings; its outcome has the validation metric of the best agent.
-
-    Parameters
-    ----------
-    values : mapping
-        Values of the axes by name, as shown in tables.
-    training : Training
-        Settings of the training.
-    """
+    """Training with some settings; its outcome has the validation metric of the best agent."""
 
     kind = "training"
 

@@ -24,20 +24,7 @@ RANDOM = "random agent"
 class WindowsOf(Episodes):
     """Windows of several logs, all logs equally likely, run with the same settings.
 
-    Parameters
-    ----------
-    workloads : sequence of Workload
-        Logs to sample from.
-    jobs, warmup : int
-        Number of jobs of a window, and of jobs before it, as in
-        :class:`~hpcsimkit.agents.spaces.episodes.Windows`.
-    setup : Setup
-        Options of the runs.
-
-    Raises
-    ------
-    UsageError
-        A sampled log has fewer jobs than a window.
+    `jobs` and `warmup` are those of :class:`~hpcsimkit.agents.spaces.episodes.Windows`.
     """
 
     def __init__(self, workloads: Sequence[Workload], jobs: int, setup: Setup, *, warmup: int = 0) -> None:

@@ -1,0 +1,182 @@
+"""Pictures of the answers to questions: validation, explanation of an inspector, predictions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from hpcsimkit.kernel.prediction import LEVELS
+from hpcsimkit.reports.figures import MUTED, legend_above, line_styles, new_figure, style, title
+from hpcsimkit.reports.picture import WIDTH
+
+if TYPE_CHECKING:
+    import pandas
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Protocol
+
+from numpy.typing import NDArray
+
+from hpcsimkit.reports.figures import INK, POLICY_COLOURS
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+import textwrap
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from hpcsimkit.reports.figures import MODE_COLOURS, count_axis
+from hpcsimkit.reports.time_axis import TimeAxis
+from hpcsimkit.reports.time_plots import BINS, bin_means
+from hpcsimkit.results.residue import CAUSES, Residue
+from hpcsimkit.results.resource_metrics import RESOURCE_NAMES
+from hpcsimkit.workloads.readers.local_time import calendar_of
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+LOOKS: Mapping[str, Mapping[str, Any]] = {
+    "recorded": {"color": INK, "fill": True, "alpha": 0.3, "linewidth": 0},
+    "simulated": {"color": MODE_COLOURS["backfilled"], "baseline": None, "linewidth": 1.2},
+}
+"""Area of the recorded schedule, and line of the simulated one."""
+
+LETTERS = 90
+"""Number of letters in a line of the title."""
+
+
+@style()
+def draw_validation(residue: Residue, heading: str = "") -> Figure:
+    """Return a figure of the waiting jobs and the busy share over time, and of the causes of the errors.
+
+    An area (recorded) and a line (simulated) of means in `BINS` bins. Jobs without a recorded wait are in
+    neither.
+    """
+    result, timelines = residue.validation.result, residue.validation.timelines
+    begin = min(int(steps.time[0]) for steps in timelines.values())
+    end = max(int(steps.time[-1]) for steps in timelines.values())
+    edges = np.linspace(begin, max(end, begin + 1), BINS + 1)
+    axis = TimeAxis(float(edges[0]), float(edges[-1]), calendar_of(result.workload))
+    figure = new_figure(WIDTH, 6.4, rows=3)
+    queue, busy, causes = figure.axes
+    for name, steps in timelines.items():
+        for ax, value in ((queue, steps.waiting), (busy, 100 * steps.busy / result.size)):
+            mean = bin_means(steps.time, value, edges)
+            ax.stairs(mean, axis.at(edges), label=name, **LOOKS[name])
+    for ax in (queue, busy):
+        axis.apply(ax)
+        ax.set_ylim(bottom=0)
+    queue.set_ylabel("jobs waiting")
+    count_axis(queue.yaxis)
+    busy.set_ylabel(f"{RESOURCE_NAMES.get(result.unit, result.unit)} busy [%]")
+    queue.legend(loc="upper right", ncols=2)
+    title(queue, textwrap.fill(heading, LETTERS))
+    names = [CAUSES.get(cause, cause) for cause in residue.table.cause]
+    bars = causes.barh(names, 100 * residue.table.share, color=MODE_COLOURS["backfilled"])
+    causes.bar_label(bars, fmt="%.1f %%", padding=3, fontsize=8)
+    causes.invert_yaxis()
+    causes.set(xlim=(0, 110), xlabel="share of the start-time error [%]")
+    return figure
+
+
+COLUMNS, POINTS = 4, 401
+
+
+class Distributions(Protocol):
+    """Protocol of the data; see :class:`~hpcsimkit.experiments.evaluation.explanation.Explanation`."""
+
+    @property
+    def names(self) -> Sequence[str]:
+        """Names of the features."""
+
+    @property
+    def seen(self) -> NDArray[np.float64]:
+        """Values of the features at each decision, shape (decisions, features)."""
+
+    @property
+    def ratio(self) -> float:
+        """Share of rejections among all decisions."""
+
+    def distributions(
+        self, feature: int, at: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the distribution functions of a feature at some values, over all and rejected decisions."""
+
+
+@style()
+def draw_explanation(explanation: Distributions, heading: str = "") -> Figure:
+    """Return a figure with the distributions of each feature over all decisions and over the rejected ones.
+
+    Where the line of the rejected ones is steeper than the other, the share of rejections is above average.
+    """
+    names = explanation.names
+    rows = -(-(len(names) + 1) // COLUMNS)
+    figure = new_figure(9.0, 0.6 + 2.1 * rows, rows=rows, columns=COLUMNS, sharey=True)
+    for number, (name, ax) in enumerate(zip(names, figure.axes, strict=False)):
+        largest = max(float(np.quantile(explanation.seen[:, number], 0.999)), 1e-6)
+        at = np.linspace(0, largest, POINTS)
+        every, refused = explanation.distributions(number, at)
+        ax.plot(at, every, color=INK, label="all decisions")
+        ax.plot(at, refused, color=POLICY_COLOURS[1], label=f"rejected: {explanation.ratio:.0%} of them")
+        ax.set_ylim(0, 1.02)
+        ax.set_xlim(0, largest)
+        title(ax, name)
+        if number % COLUMNS == 0:
+            ax.set_ylabel("share of decisions")
+    for ax in figure.axes[len(names) :]:
+        ax.set_axis_off()
+    figure.axes[len(names)].legend(*figure.axes[0].get_legend_handles_labels(), loc="center left")
+    if heading:
+        figure.suptitle(heading, fontsize="medium")
+    return figure
+
+
+@style()
+def draw_predictions(table: pandas.DataFrame) -> Figure:
+    """Return a figure of the calibration and the errors of predictors.
+
+    On the left, the share of jobs within each predicted quantile over its level; the grey line is perfect
+    calibration. On the right, the mean absolute error for each class of users.
+
+    The table is that of :func:`~hpcsimkit.policies.predicting.quality.quality_table`.
+    """
+    figure = new_figure(WIDTH, 3.6, columns=2, width_ratios=(2, 3))
+    calibration, errors = figure.axes
+    styles = line_styles(table["predictor"].unique())
+    _plot_calibration(table, calibration)
+    _plot_errors(table, errors)
+    legend_above(figure, styles, most=6)
+    return figure
+
+
+def _plot_calibration(table: pandas.DataFrame, ax: Axes) -> None:
+    """Draw the coverage of the quantiles of each predictor for all jobs."""
+    everyone = table[table["users"] == "all"].set_index("predictor")
+    levels = 100 * np.array(LEVELS)
+    ax.plot([0, 100], [0, 100], color=MUTED, linewidth=0.8)
+    for name, line in line_styles(everyone.index).items():
+        covered = 100 * everyone.loc[name].iloc[-len(LEVELS) :].astype(float)
+        ax.plot(levels, covered, color=line.colour, linestyle=line.dash, marker="o", markersize=3)
+    ax.set(xlabel="level of the quantile [%]", ylabel="jobs within the quantile [%]")
+    ax.set(xlim=(0, 100), ylim=(0, 101))
+    title(ax, "Calibration")
+
+
+def _plot_errors(table: pandas.DataFrame, ax: Axes) -> None:
+    """Draw a group of bars for each class of users, a bar for each predictor."""
+    classes = list(table["users"].unique())
+    styles = line_styles(table["predictor"].unique())
+    width = 0.8 / len(styles)
+    for place, (name, line) in enumerate(styles.items()):
+        hours = table[table["predictor"] == name].set_index("users")["mean absolute error [s]"] / 3600
+        at = np.arange(len(classes)) + (place - (len(styles) - 1) / 2) * width
+        ax.bar(at, hours[classes], width=0.9 * width, color=line.colour)
+    share = table[table["predictor"] == table["predictor"].iloc[0]].set_index("users")["jobs"]
+    labels = [f"{users}\n{100 * share[users] / share['all']:.0f} % of jobs" for users in classes]
+    ax.set_xticks(range(len(classes)), labels)
+    ax.set(xlabel="users", ylabel="mean absolute error [h]")
+    ax.grid(axis="x", visible=False)
+    title(ax, "Error by class of users")
