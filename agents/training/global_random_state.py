@@ -12,8 +12,6 @@ import numpy as np
 import torch
 from threadpoolctl import threadpool_limits
 
-__all__ = ["GlobalRandomState"]
-
 
 class GlobalRandomState:
     """A separate state of the three global random number generators, active inside ``with``.
