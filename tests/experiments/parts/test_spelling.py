@@ -9,7 +9,7 @@ import pytest
 from hpcsimkit.errors import UsageError
 from hpcsimkit.experiments.checks.by_name import part_named
 from hpcsimkit.experiments.parts.learner_parts import Kind, part_of
-from hpcsimkit.experiments.parts.registry import with_parameter
+from hpcsimkit.experiments.parts.registry import check, with_parameter
 from hpcsimkit.experiments.parts.spelling import Part, parts_in
 from hpcsimkit.experiments.parts.trust import Trust
 
@@ -44,3 +44,9 @@ def test_the_name_in_a_table_is_a_text(name: Any) -> None:
 def test_a_changed_parameter_keeps_those_given_by_position() -> None:
     changed = with_parameter("fcfs+easy-weighted(0.5,0.25)+window(9)", "size", 2.0, None, Trust(()))
     assert changed == "fcfs+easy-weighted(mean=0.5, harmonic=0.25, size=2.0)+window(9)"
+
+
+def test_a_name_is_checked_before_anything_is_read() -> None:
+    """Its file does not exist, and is not looked for."""
+    with pytest.raises(UsageError, match=r"--allow-code mine$"):
+        check("fcfs+agent:nowhere.hpcsim(parts=mine)", None, Trust(()))
