@@ -140,10 +140,8 @@ def check_reward(
         The reward to check; each run uses a copy, but for the check of what it keeps.
     stage : {"order", "inspector", "placement", "backfiller", "dispatch", "two-level"}
         Seat at whose decisions it is taken.
-    cluster : Cluster or int, optional
-        Machines, or number of nodes; see :func:`check_encoder`.
-    seed : int
-        Random seed of the workloads, 0 or more. Default: 0.
+    cluster, seed
+        As for :func:`check_encoder`.
 
     Returns
     -------
@@ -189,10 +187,8 @@ def check_agent(agent: Agent, *, cluster: AnyCluster | int | None = None, seed: 
     ----------
     agent : Agent
         The agent to check.
-    cluster : Cluster or int, optional
-        Machines, or number of nodes; see :func:`check_encoder`.
-    seed : int
-        Random seed of the workloads, 0 or more. Default: 0.
+    cluster, seed
+        As for :func:`check_encoder`.
 
     Returns
     -------
