@@ -19,7 +19,8 @@ import pytest
 from hpcsimkit import errors
 from hpcsimkit.engine import dask
 from hpcsimkit.engine.dask import Dask
-from hpcsimkit.engine.engines import InProcess, engine_named
+from hpcsimkit.engine.engines import InProcess
+from hpcsimkit.engine.named import engine_named
 from hpcsimkit.engine.runner import perform
 from hpcsimkit.engine.store import Store
 from hpcsimkit.errors import HpcsimkitError, UsageError

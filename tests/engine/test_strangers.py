@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from hpcsimkit.engine.dask import Dask
-from hpcsimkit.engine.engines import engine_named
+from hpcsimkit.engine.named import engine_named
 from hpcsimkit.engine.runner import perform
 from hpcsimkit.engine.store import Store
 from hpcsimkit.errors import UsageError

@@ -7,7 +7,8 @@ from typing import ClassVar, Self
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
-from hpcsimkit.engine.engines import Engine, engine_named, engine_of
+from hpcsimkit.engine.engines import Engine, engine_of
+from hpcsimkit.engine.named import engine_named
 from hpcsimkit.errors import HpcsimkitError
 from hpcsimkit.experiments.settings.checked_table import Table
 from hpcsimkit.io.units import memory_bytes
@@ -19,7 +20,7 @@ class EngineTable(Table):
     Parameters
     ----------
     name : str
-        Name in the form of :func:`hpcsimkit.engine.engines.engine_named`.
+        Name in the form of :func:`hpcsimkit.engine.named.engine_named`.
     partition : str, optional
         Partition of the jobs of Slurm.
     time : str, optional
