@@ -10,8 +10,6 @@ from hpcsimkit.agents.networks.numpy_networks import Network
 from hpcsimkit.envs.interfaces import Encoder, Episodes, Mask, Reward
 from hpcsimkit.io.catalogue import Catalogue
 
-__all__ = ["ENCODERS", "EPISODES", "MASKS", "NETWORKS", "REWARDS"]
-
 ENCODERS: Catalogue[type[Encoder]] = Catalogue(
     "encoder",
     "hpcsimkit.encoders",

@@ -313,7 +313,7 @@ def generate(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
 
 
 def test_generated_reference_names_everything(generate: ModuleType) -> None:
-    from hpcsimkit.experiments.parts.registry import entries
+    from hpcsimkit.experiments.parts.catalogue import entries
     from hpcsimkit.results.metrics import METRICS
 
     metrics, policies, commands = (

@@ -10,8 +10,6 @@ from hpcsimkit.kernel.locality import BREADTH, COMPUTE_BOUND, DEPTH
 from hpcsimkit.results.result import Result
 from hpcsimkit.workloads.models.cush import CUSH_KINDS
 
-__all__ = ["SUMS", "suited_sums"]
-
 SUMS = tuple(f"{quantity}, {kind}" for kind in CUSH_KINDS for quantity in ("jobs", "suited"))
 """Keys of the numbers of jobs of each type, and of those that are placed as suits them."""
 
@@ -19,13 +17,8 @@ SUMS = tuple(f"{quantity}, {kind}" for kind in CUSH_KINDS for quantity in ("jobs
 def suited_sums(result: Result, styles: Sequence[str]) -> dict[str, float]:
     """Return the number of jobs of each type, and of those with a suitable placement, by `SUMS`.
 
-    Parameters
-    ----------
-    result : Result
-        Result of a run.
-    styles : sequence of str, shape (jobs,)
-        Placement style of each job: :data:`~hpcsimkit.kernel.locality.DEPTH` or
-        :data:`~hpcsimkit.kernel.locality.BREADTH`.
+    The style of each job is :data:`~hpcsimkit.kernel.locality.DEPTH` or
+    :data:`~hpcsimkit.kernel.locality.BREADTH`.
     """
     kind = result.workload.column("kind")
     suited = np.array(styles) == np.where(kind == COMPUTE_BOUND, DEPTH, BREADTH)

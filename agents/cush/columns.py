@@ -9,8 +9,6 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-__all__ = ["Columns", "Runs"]
-
 
 class Runs(NamedTuple):
     """Runs of equal pairs of neighbouring columns in a batch of images.
@@ -86,12 +84,8 @@ class Columns:
     def runs(self, busy: torch.Tensor, jobs: torch.Tensor) -> Runs:
         """Return the runs of a batch of images.
 
-        Parameters
-        ----------
-        busy : tensor of uint8, shape (pictures, columns)
-            Busy times of :class:`~hpcsimkit.agents.cush.encoder.Sketch`.
-        jobs : tensor of float32, shape (pictures, slots, resources + 2)
-            Jobs of the sketches.
+        Busy times are those of :class:`~hpcsimkit.agents.cush.encoder.Sketch`, uint8, shape (pictures,
+        columns); jobs have the shape (pictures, slots, resources + 2).
         """
         kind = self._kinds(busy, jobs)
         pairs = (kind[:, :-1] * self.kinds + kind[:, 1:])[:, self.order[:-1]]

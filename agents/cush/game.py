@@ -25,8 +25,6 @@ from hpcsimkit.kernel.simulation import Simulation
 from hpcsimkit.kernel.system import System
 from hpcsimkit.policies.placing.styles import STYLES
 
-__all__ = ["DrawnStyle", "Fared", "Game", "Placed", "Selector", "States", "Valid", "play"]
-
 Valid = NDArray[np.bool_]
 Selector = Callable[[Sketch, Valid], NDArray[np.float32]]
 """A function that returns action probabilities for a batch of states; masked actions have probability 0."""
@@ -195,17 +193,8 @@ class States:
     def shuffled(self, rng: np.random.Generator) -> tuple[States, NDArray[np.int64]]:
         """Return the same states with their jobs permuted among the slots; empty slots stay last.
 
-        Parameters
-        ----------
-        rng : numpy.random.Generator
-            Random number generator for the permutations.
-
-        Returns
-        -------
-        States
-            Permuted states, without probabilities.
-        array of int64, shape (states, actions)
-            Original action for each action of the permuted states.
+        The permuted states have no probabilities; with them is the original action for each of their actions,
+        shape (states, actions).
         """
         jobs, valid = np.array(self.jobs), np.array(self.valid)
         order = np.where(jobs[..., -1] > 0, rng.random(jobs.shape[:2]), 1.0).argsort(axis=1)
@@ -225,19 +214,7 @@ class States:
 
 @gc_frozen()
 def play(games: Sequence[Game], problem: CushProblem, selector: Selector, rng: np.random.Generator) -> States:
-    """Run simulations in parallel to their ends, with sampled actions; return their states.
-
-    Parameters
-    ----------
-    games : sequence of Game
-        New simulations, at least one.
-    problem : CushProblem
-        Encoder and mask of the job selector.
-    selector : callable
-        Job selector.
-    rng : numpy.random.Generator
-        Random number generator for the actions.
-    """
+    """Run simulations in parallel to their ends, with sampled actions; return their states."""
     states, mask = States(), problem.mask
     look = problem.image.sketcher([game.system for game in games])
     while going := [run for run, game in enumerate(games) if game.decision is not None]:

@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 from hpcsimkit.agents.networks.numpy_networks import Floats, Network, Tensors, as_float32, check_named
 from hpcsimkit.errors import UsageError
 
-__all__ = ["FILTERS", "NAMES", "ImageScores", "shapes"]
-
 FILTERS = 16
 """Number of filters of 2 x 2, as published."""
 
@@ -91,17 +89,8 @@ class ImageScores(Network):
 def shapes(image: tuple[int, int, int], actions: int, filters: int = FILTERS) -> dict[str, tuple[int, ...]]:
     """Return the shapes of the tensors of an :class:`ImageScores`.
 
-    Parameters
-    ----------
-    image : tuple of int
-        Number of channels, rows and columns of an image.
-    actions : int
-        Number of actions.
-    filters : int
-        Number of filters of 2 x 2.
+    The image has channels, rows and columns, and the filters are 2 x 2.
 
-    Examples
-    --------
     For Sierra's 128 nodes with 2 CPUs and 4 GPUs, five steps and five jobs:
 
     >>> {name: math.prod(shape) for name, shape in shapes((6, 5, 768), actions=6).items()}["weight"]

@@ -15,8 +15,6 @@ from hpcsimkit.agents.cush.problem import CushProblem
 from hpcsimkit.agents.cush.torch_network import ImageNetwork, Last
 from hpcsimkit.agents.networks.numpy_networks import Dense
 
-__all__ = ["HIDDEN", "JobSelector", "PolicySelector"]
-
 HIDDEN = 10
 """Number of units in the policy selector's hidden layer, as published."""
 
@@ -71,14 +69,9 @@ class JobSelector:
     def learn(self, states: States, worth: Floats, visits: Floats) -> None:
         """Take a policy-gradient step, and update the normalisation statistics.
 
-        Parameters
-        ----------
-        states : States
-            States, with the probabilities of this network.
-        worth : array of float32, shape (states, actions)
-            Sum of the advantages of each action over all its occurrences.
-        visits : array of float32, shape (states,)
-            Number of occurrences of each state.
+        The states have the probabilities of this network; `worth` is the sum of the advantages of each action
+        over all its occurrences, shape (states, actions), and `visits` the number of occurrences of each
+        state.
         """
         if not states.busy:  # no decision had an alternative
             return
@@ -93,14 +86,7 @@ class JobSelector:
         that of the log probability of the best action; otherwise an improbable action would hardly have a
         gradient any more.
 
-        Parameters
-        ----------
-        states : States
-            States, at least one, with the valid actions.
-        regrets : array of float32, shape (states, actions)
-            Regret of each action; 0 for the best one.
-        certainty : float
-            Weight of the log probability of the best action.
+        Regrets have the shape (states, actions), and are 0 for the best one.
         """
         lost, valid = torch.from_numpy(regrets), torch.from_numpy(np.array(states.valid))
         best = torch.where(valid, lost, torch.inf).argmin(dim=1)

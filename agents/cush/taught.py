@@ -58,7 +58,7 @@ class TaughtSettings(GamesSettings):
         Share of the epochs over which the share of decisions taken by the expert falls from 1 to 0.
     certainty : float
         Weight of the log probability of the expert's choice, in addition to the regret; see
-        :meth:`~hpcsimkit.agents.cush.selectors.JobSelector.imitate`.
+        ``JobSelector.imitate``.
     teacher_timesteps : int
         Number of decisions to train the expert with first, by the cross-entropy method, if none is given.
     """

@@ -41,7 +41,7 @@ class Last(NamedTuple):
     ----------
     weight : tensor of float32, shape (positions, actions, filters x (rows - 1))
         Weights, accumulated along the columns; see
-        :meth:`~hpcsimkit.agents.cush.columns.Columns.laid_out`.
+        ``Columns.laid_out``.
     shift : tensor of float32, shape (actions,)
         Terms that do not depend on the image.
     """

@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from hpcsimkit.agents.agent import Agent
 from hpcsimkit.agents.cush.encoder import JobKind, Sketch
-from hpcsimkit.agents.cush.game import Fared, Game, Placed, States, Valid, play
+from hpcsimkit.agents.cush.game import Game, Placed, States, Valid, play
 from hpcsimkit.agents.cush.problem import CushProblem
+from hpcsimkit.agents.cush.returns import Fared
 from hpcsimkit.agents.cush.selectors import JobSelector, PolicySelector
 from hpcsimkit.agents.ranges import Count, Positive, check_ranges
 from hpcsimkit.agents.spaces.masks import Slots
@@ -23,8 +24,6 @@ from hpcsimkit.agents.training.workers import Workers
 from hpcsimkit.envs.scenario import Scenario
 from hpcsimkit.errors import UsageError
 from hpcsimkit.workloads.models.cush import CUSH_KINDS
-
-__all__ = ["AGENTS", "GamesSettings", "GamesTrainer"]
 
 AGENTS = {"order": "job_selector.hpcsim", "placement": "policy_selector.hpcsim"}
 """Files of the two agents, by seat."""

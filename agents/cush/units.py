@@ -9,9 +9,6 @@ from numpy.typing import NDArray
 
 from hpcsimkit.kernel.system import System
 
-__all__ = ["Units"]
-
-
 Start = tuple[int, int]
 """Start of a job: the index of its run and its row."""
 
@@ -53,12 +50,7 @@ class Units:
         All CPUs come first, with those of a node side by side, then all GPUs. A free unit has 0, and the
         maximum is `most`. A job past its expected end is expected to end in a second.
 
-        Parameters
-        ----------
-        runs : sequence of int
-            Indices of the runs.
-        most : int
-            Maximum value, at most 255.
+        `runs` are indices; `most` is at most 255.
         """
         self._follow(runs)
         now = np.repeat([system.now for system in self._systems], self._jobs)

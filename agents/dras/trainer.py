@@ -28,8 +28,6 @@ from hpcsimkit.envs.scenario import Scenario
 from hpcsimkit.errors import UsageError
 from hpcsimkit.io.files import make_folder
 
-__all__ = ["DrasSettings", "DrasTrainer", "Floats", "Scoring", "Steps"]
-
 Floats = NDArray[np.float32]
 
 SNAPSHOTS = "snapshots"
@@ -163,13 +161,7 @@ class DrasTrainer(SeatTrainer):
         """Update from the decisions since the last update; return the measures to report."""
 
     def build(self, seed: int) -> None:
-        """Create the network and its optimiser.
-
-        Raises
-        ------
-        UsageError
-            The device is not available, or the network does not fit the observations.
-        """
+        """Create the network and its optimiser."""
         settings = self.settings
         if len(settings.hidden) not in (0, 2):
             raise UsageError(f"{self.algorithm}: two hidden layers are needed, found {settings.hidden}")
@@ -218,10 +210,7 @@ class DrasTrainer(SeatTrainer):
     def play(self, scenario: Scenario, instances: int) -> tuple[Episode, list[dict[str, float]]]:
         """Run a scenario to its end, with an update after each given number of scheduling instances.
 
-        Returns
-        -------
-        (Episode, list of dict of str to float)
-            The finished episode, and the measures of each update. The return is in `earned`.
+        Return the finished episode, with the return in `earned`, and the measures of each update.
         """
         episode = self.env.episode_of(scenario, self.env.reward)
         self.earned, told = 0.0, []
@@ -288,10 +277,7 @@ class DrasTrainer(SeatTrainer):
     def descend(self, loss: torch.Tensor) -> None:
         """Take one gradient step on a loss.
 
-        Raises
-        ------
-        UsageError
-            The loss is not finite.
+        A loss that is not finite is an error.
         """
         if not torch.isfinite(loss):
             raise UsageError(f"{self.algorithm}: the loss is {float(loss)} after {self.steps} steps")
@@ -304,15 +290,7 @@ class DrasTrainer(SeatTrainer):
     def begin(self, agent: Agent | None = None) -> None:
         """Prepare for :meth:`play` outside of a training run, such as in operation.
 
-        Parameters
-        ----------
-        agent : Agent, optional
-            Agent with the initial weights; the optimiser is restarted. By default random weights.
-
-        Raises
-        ------
-        UsageError
-            The agent's network has another type or size.
+        The initial weights are those of the agent, by default random ones; the optimiser is restarted.
         """
         torch.set_num_threads(1)
         self.rng, self.steps = np.random.default_rng(self.seed), 0

@@ -20,8 +20,6 @@ from hpcsimkit.errors import UsageError
 from hpcsimkit.io.files import is_compressed, read_bytes, write_bytes
 from hpcsimkit.io.formats import Format
 
-__all__ = ["CHECKPOINT_TEXT", "FORMAT", "read_model", "write_model"]
-
 FORMAT = "hpcsimkit model 1"
 HEADER = "hpcsimkit"
 """Key in the metadata of the file; its value is the hash, with `DIGITS` digits, followed by the JSON."""
@@ -40,14 +38,7 @@ Tensors = Mapping[str, NDArray[np.float32]]
 def write_model(path: str | os.PathLike[str], tensors: Tensors, about: Mapping[str, Any]) -> None:
     """Write a model file, completely or not at all.
 
-    Parameters
-    ----------
-    path : path
-        Path of the file, usually with the suffix ``.hpcsim``.
-    tensors : mapping of str to array of float32
-        Weights.
-    about : mapping
-        Metadata as JSON data: encoder, mask, network, training.
+    `about` is metadata as JSON data: encoder, mask, network, training.
     """
     safetensors = _library()
     text = json.dumps({"format": FORMAT, "kit": __version__, **about}, allow_nan=False)
@@ -65,21 +56,7 @@ def read_model(
     The sizes in the header are checked against the size of the file before anything is allocated: reading
     takes a small multiple of the size of the file, and compressed files are refused.
 
-    Parameters
-    ----------
-    path : path
-        Path of the file.
-    most_text : int
-        Maximum size of the header, which contains the JSON [bytes].
-    form : Format
-        Format of the file: a model, or a checkpoint.
-
-    Raises
-    ------
-    UsageError
-        The file is not a model, has another version, or is damaged.
-    WorkloadError
-        The file cannot be read.
+    `most_text` is the maximum size of the header, which contains the JSON [bytes].
     """
     safetensors = _library()
     if is_compressed(path):

@@ -13,8 +13,6 @@ from pydantic.errors import PydanticUserError
 
 from hpcsimkit.errors import UsageError
 
-__all__ = ["Metadata", "NamedPart"]
-
 Name = Annotated[str, Field(min_length=1, max_length=2000)]
 
 LARGEST = 2**53
@@ -34,13 +32,7 @@ class NamedPart(Strict):
     parameters: dict[str, JsonValue]
 
     def check_parameters(self, kind: type[Any]) -> None:
-        """Check the parameters against the signature and the types of a class of the kit.
-
-        Raises
-        ------
-        UsageError
-            A parameter is unknown or missing, or has the wrong type.
-        """
+        """Check the parameters against the signature and the types of a class of the kit."""
         try:
             inspect.signature(kind).bind(**self.parameters)
         except TypeError as error:
@@ -90,13 +82,7 @@ class Metadata(Strict):
 
     @classmethod
     def checked(cls, values: Mapping[str, Any], path: str | os.PathLike[str]) -> Self:
-        """Return the metadata of a file.
-
-        Raises
-        ------
-        UsageError
-            A key is missing or unknown, or has an invalid value.
-        """
+        """Return the metadata of a file."""
         try:
             return cls(**values)
         except ValidationError as error:

@@ -15,8 +15,6 @@ from hpcsimkit.kernel.decision import Decision
 from hpcsimkit.kernel.system import System
 from hpcsimkit.policies.one_seat.dispatch import PairDecision
 
-__all__ = ["ExpectedFree", "JobMachinePairs", "MachineRows", "amounts_inverted", "checked_machines"]
-
 
 class MachineRows(Encoder):
     """Free and total resources of each machine, one row per machine.

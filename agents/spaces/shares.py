@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 from hpcsimkit.cluster.base import Nodes
 from hpcsimkit.kernel.system import System
 
-__all__ = ["HALF_A_DAY", "NEARLY_ONE", "shares_of"]
-
 HALF_A_DAY = 12 * 3600
 """Unit of wait times [s]."""
 

@@ -15,8 +15,6 @@ from hpcsimkit.agents.training.old_names import current_names
 from hpcsimkit.errors import UsageError
 from hpcsimkit.io.formats import Format
 
-__all__ = ["CHECKPOINT", "Checkpoints", "Tensors", "arrays_of", "below", "put_arrays"]
-
 CHECKPOINT = "checkpoint.safetensors"
 """File of a single worker, and of the first of several."""
 
@@ -72,12 +70,8 @@ class Checkpoints:
     def write(self, tensors: Tensors, about: Mapping[str, Any]) -> None:
         """Write a checkpoint; with several workers, keep the previous one.
 
-        Parameters
-        ----------
-        tensors : mapping of str to array
-            Weights, and the state of the optimisers.
-        about : mapping
-            Further data, including the number of ``rounds``.
+        The tensors are weights and the state of the optimisers; the further data include the number of
+        ``rounds``.
         """
         if self.count > 1 and self.path.exists():
             self.path.replace(self.before)
@@ -90,10 +84,7 @@ class Checkpoints:
     def read(self) -> dict[int, tuple[Tensors, dict[str, Any]]]:
         """Return the tensors and the further data of the checkpoints, by number of rounds.
 
-        Raises
-        ------
-        UsageError
-            A checkpoint belongs to another training run.
+        A checkpoint of another training run is an error.
         """
         found: dict[int, tuple[Tensors, dict[str, Any]]] = {}
         for path in (self.path, self.before):

@@ -1,15 +1,16 @@
-"""Isolated state for the global random number generators of Python, numpy and torch."""
+"""State of libraries that a training isolates: random number generators, and the number of threads."""
 
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Any
 
 import numpy as np
 import torch
-
-__all__ = ["GlobalRandomState"]
+from threadpoolctl import threadpool_limits
 
 
 class GlobalRandomState:
@@ -78,3 +79,22 @@ def _put(states: tuple[Any, Any, torch.Tensor]) -> None:
     random.setstate(states[0])
     np.random.set_state(states[1])  # noqa: NPY002
     torch.set_rng_state(states[2])
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Compute with one thread of PyTorch, and inside ``with`` of NumPy's matrix products.
+
+    Two are slower for networks of this size. The number of threads decides in which order products are
+    summed, and so the last digits of weights: a training in Python would differ from one that the command
+    line starts.
+
+    Examples
+    --------
+    >>> with one_thread():
+    ...     torch.get_num_threads()
+    1
+    """
+    torch.set_num_threads(1)
+    with threadpool_limits(1, user_api="blas"):
+        yield

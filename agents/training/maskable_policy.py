@@ -9,8 +9,6 @@ import torch
 from numpy.typing import NDArray
 from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
 
-__all__ = ["DensePolicy"]
-
 MASKED_LOGIT = torch.tensor(-1e8)
 """Logit of an action that is not valid, as in sb3-contrib."""
 

@@ -14,8 +14,6 @@ from hpcsimkit.agents.ranges import NonNegative, Share
 from hpcsimkit.agents.training.seat_trainer import RunSettings, SeatTrainer
 from hpcsimkit.errors import UsageError
 
-__all__ = ["NetworkSettings", "NetworkTrainer", "flattened"]
-
 
 @dataclass(frozen=True)
 class NetworkSettings(RunSettings):
@@ -61,13 +59,7 @@ class NetworkTrainer(SeatTrainer):
     networks: ActorCritic
 
     def build(self, seed: int) -> None:
-        """Create the networks and their optimiser.
-
-        Raises
-        ------
-        UsageError
-            The device is not available.
-        """
+        """Create the networks and their optimiser."""
         settings, env = self.settings, self.env
         self.device = device_named(settings.device)
         with torch.random.fork_rng(devices=[]):
@@ -95,10 +87,7 @@ class NetworkTrainer(SeatTrainer):
     def descend(self, loss: torch.Tensor) -> None:
         """Take one gradient step on a loss.
 
-        Raises
-        ------
-        UsageError
-            The loss is not finite.
+        A loss that is not finite is an error.
         """
         self.check_finite(loss.detach())
         self.step([loss], [torch.ones_like(loss)])
@@ -117,13 +106,7 @@ class NetworkTrainer(SeatTrainer):
         self.optimiser.step()
 
     def check_finite(self, losses: torch.Tensor) -> None:
-        """Check that losses are finite.
-
-        Raises
-        ------
-        UsageError
-            A loss is not finite.
-        """
+        """Check that losses are finite."""
         wrong = losses[~torch.isfinite(losses)]
         if len(wrong.flatten()):
             raise UsageError(f"{self.algorithm}: the loss is {float(wrong[0])} after {self.steps} steps")

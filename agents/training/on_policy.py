@@ -21,8 +21,6 @@ from hpcsimkit.agents.training.rollout import Column, Rollout
 from hpcsimkit.agents.training.trainer import Round
 from hpcsimkit.envs.interfaces import Encoder, Mask
 
-__all__ = ["Batch", "OnPolicyTrainer", "Settings", "decision_columns", "normalised"]
-
 Floats = NDArray[np.float32]
 
 

@@ -17,8 +17,6 @@ from hpcsimkit.agents.training.seat_trainer import RunSettings, SeatTrainer
 from hpcsimkit.envs.scenario import Scenario
 from hpcsimkit.errors import UsageError
 
-__all__ = ["PopulationSettings", "PopulationTrainer"]
-
 Floats = NDArray[np.float64]
 
 

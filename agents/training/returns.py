@@ -5,8 +5,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["NORMALISATIONS", "advantages_and_targets", "discounted_returns", "generalised_advantages"]
-
 NORMALISATIONS = ("round", "batch")
 """Scopes over which PPO normalises advantages to mean 0 and standard deviation 1."""
 

@@ -12,8 +12,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-__all__ = ["Column", "Rollout"]
-
 FIRST_ROWS = 32
 
 Column = tuple[tuple[int, ...], DTypeLike]

@@ -9,8 +9,6 @@ from typing import Any
 
 from hpcsimkit.io.interruption import Stopped
 
-__all__ = ["Stopping"]
-
 
 class Stopping:
     """A context in which SIGINT and SIGTERM only set :attr:`asked`, to be polled at safe points.

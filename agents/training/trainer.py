@@ -31,9 +31,9 @@ from hpcsimkit.agents.training.checkpoints import (
     below,
     put_arrays,
 )
+from hpcsimkit.agents.training.global_random_state import one_thread
 from hpcsimkit.agents.training.learning_curve import Report, TensorBoard, curve_table
 from hpcsimkit.agents.training.stopping import Stopping
-from hpcsimkit.agents.training.threads import one_thread
 from hpcsimkit.agents.training.workers import Workers
 from hpcsimkit.errors import UsageError
 from hpcsimkit.io.files import make_folder, write_bytes

@@ -15,8 +15,6 @@ from torch import distributed
 from hpcsimkit.agents.training.stopping import Stopping
 from hpcsimkit.errors import UsageError
 
-__all__ = ["Distributed", "Workers", "joined_workers"]
-
 PATIENCE = timedelta(minutes=10)
 """Timeout after which a silent worker is considered dead."""
 
@@ -98,13 +96,7 @@ class Distributed(Workers):
 
 @contextmanager
 def joined_workers() -> Iterator[Workers]:
-    """Join the workers that torchrun has started together with this process; a single worker otherwise.
-
-    Raises
-    ------
-    UsageError
-        The workers cannot connect.
-    """
+    """Join the workers that torchrun has started together with this process; a single worker otherwise."""
     if "TORCHELASTIC_RUN_ID" not in os.environ:
         yield Workers()
         return

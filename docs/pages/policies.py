@@ -25,7 +25,7 @@ CITATION = re.compile(r"\(([^()]*(?:\b(?:19|20)\d\d\b|\bpaper\b)[^()]*)\.\)")
 
 def policies_page() -> str:
     """Return the tables of each kind of component."""
-    from hpcsimkit.experiments.parts.registry import entries
+    from hpcsimkit.experiments.parts.catalogue import entries
 
     found = entries()
     assert {entry.kind for entry in found} <= set(KINDS), "a kind of policies has no heading here"

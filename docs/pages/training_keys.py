@@ -29,9 +29,9 @@ def training_page() -> str:
 
 def parts_of(stage: str) -> Sequence[Any]:
     """Return the kinds of components of a training: encoder, mask, reward."""
-    from hpcsimkit.experiments.parts.learner_parts import Part
+    from hpcsimkit.experiments.parts.learner_parts import Kind
 
-    return Part.all(stage)
+    return Kind.of_seat(stage)
 
 
 def key_table(keys: Mapping[str, tuple[str, str, str]]) -> str:
@@ -67,7 +67,7 @@ def part_section(part: Any, of_dispatch: Any) -> str:
     if of_dispatch.default != part.default:
         usual += f", for the stage `dispatch`: {code(of_dispatch.default)}"
     lines = [
-        f"## `[{part.kind}]`\n",
+        f"## `[{part.table}]`\n",
         f"`name` selects one of the following; by default {usual}. All other keys are its parameters.\n",
     ]
     for name, maker in sorted(part.known.items()):

@@ -80,9 +80,9 @@ def compare(
 def policies() -> None:
     """List the policy names that -p accepts."""
     from hpcsimkit.experiments.console import policy_lines
-    from hpcsimkit.experiments.parts import registry
+    from hpcsimkit.experiments.parts.catalogue import entries
 
-    show(*policy_lines(registry.entries()))
+    show(*policy_lines(entries()))
 
 
 @examples(

@@ -14,8 +14,6 @@ from hpcsimkit.compiled.state import FREE, RUNNING, START, STARTED, Integers, Jo
 from hpcsimkit.kernel.begun import Begun
 from hpcsimkit.kernel.ledger import Mode
 
-__all__ = ["take_over"]
-
 
 def take_over(
     begun: Begun, jobs: Jobs, run: Run, machines: Machines | None, allocations: Sequence[Allocation]

@@ -13,8 +13,6 @@ from pathlib import Path
 from hpcsimkit.compiled.toolchain import signs
 from hpcsimkit.io.printable import warn
 
-__all__ = ["CACHE", "CacheFolder"]
-
 
 def _digest() -> str:
     """Return the first digits of the SHA-256 of all files of this package and of its toolchain."""

@@ -12,8 +12,6 @@ import numba
 from hpcsimkit.compiled.cache_folder import CacheFolder
 from hpcsimkit.compiled.toolchain import is_tested
 
-__all__ = ["OPTIONS", "called", "direct", "entry", "machine_code", "pasted", "separate"]
-
 
 def _compiler() -> dict[str, Any]:
     """Return the option for our compiler; none for that of numba, which takes twice as long."""

@@ -10,30 +10,28 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hpcsimkit.compiled.codes import BACKFILLED, READY, RESERVED
 from hpcsimkit.compiled.compilation import machine_code
 from hpcsimkit.compiled.journal import ENDED, SUBMITTED
 from hpcsimkit.compiled.listing import Listing, new_listing, sort
 from hpcsimkit.compiled.queue import WAITING, Queue, add, gather, remove
 from hpcsimkit.compiled.running import enter, leave
 from hpcsimkit.compiled.shifting import open_gap
-from hpcsimkit.compiled.state import ARRIVED, FREE, PASSES, RUNNING, STARTED, Integers, Jobs, Numbers, Run
+from hpcsimkit.compiled.state import (
+    ARRIVED,
+    BACKFILLED,
+    FREE,
+    PASSES,
+    READY,
+    RESERVED,
+    RUNNING,
+    STARTED,
+    Integers,
+    Jobs,
+    Numbers,
+    Run,
+)
 from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.policies.dirlab.backfilling import PublishedEASY
-
-__all__ = [
-    "NOBODY",
-    "SORTED",
-    "Published",
-    "backfill",
-    "deadline",
-    "list_to_examine",
-    "new_published",
-    "next_event",
-    "occur",
-    "simulate",
-    "start",
-]
 
 KEPT, HEAD, LISTED, SORTED = range(4)
 """Positions in :attr:`Published.counters`."""

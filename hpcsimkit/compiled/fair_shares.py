@@ -18,8 +18,6 @@ from hpcsimkit.compiled.state import RUNNING, Integers, Jobs, Numbers, Run
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.policies.slurm import SlurmMultifactor
 
-__all__ = ["Shares", "charge_ended", "minus_priority", "new_shares", "see", "value_usage"]
-
 ENTITLED, LONGEST, CHARGED_AT = range(3)
 """Positions in :attr:`Shares.known`."""
 

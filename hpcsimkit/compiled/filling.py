@@ -1,4 +1,4 @@
-"""Backfilling on machines behind a blocked job: EASY and greedy, with the pauses of the kernel."""
+"""Backfilling behind a blocked job: the order of candidates, and EASY and greedy on machines with pauses."""
 
 from __future__ import annotations
 
@@ -6,10 +6,9 @@ from typing import cast
 
 import numpy as np
 
-from hpcsimkit.compiled.candidates import sort_candidates
-from hpcsimkit.compiled.codes import BACKFILLED, EASY, FITTING, GREEDY, NO_LIMIT, NONE, READY
-from hpcsimkit.compiled.compilation import pasted, separate
-from hpcsimkit.compiled.listing import Listing
+from hpcsimkit.compiled.compilation import machine_code, pasted, separate
+from hpcsimkit.compiled.fair_shares import Shares, minus_priority, value_usage
+from hpcsimkit.compiled.listing import BY_RANK, Listing, score, sort
 from hpcsimkit.compiled.machine_room import admits, reserve, take
 from hpcsimkit.compiled.machines import (
     BLOCKED,
@@ -31,13 +30,51 @@ from hpcsimkit.compiled.machines import (
 from hpcsimkit.compiled.needs import INSIDE, NOW
 from hpcsimkit.compiled.placing import allocate
 from hpcsimkit.compiled.queue import Queue, gather, remove
-from hpcsimkit.compiled.scores import BY_RANK
-from hpcsimkit.compiled.state import ARRIVED, PASSES, Jobs, Rules, Run
-
-__all__ = ["fill", "skips", "start"]
+from hpcsimkit.compiled.state import (
+    ARRIVED,
+    BACKFILLED,
+    EASY,
+    FITTING,
+    GREEDY,
+    NO_LIMIT,
+    NONE,
+    PASSES,
+    READY,
+    Jobs,
+    Rules,
+    Run,
+)
 
 START, LIST, START_LISTED = cast(tuple[int, ...], tuple(map(np.int64, range(3))))
 """What becomes of admitted jobs; no literals, for each of which numba would compile :func:`_try` again."""
+
+
+@machine_code
+def sort_candidates(
+    jobs: Jobs,
+    run: Run,
+    rules: Rules,
+    machines: Machines | None,
+    listing: Listing,
+    shares: Shares | None,
+    count: int,
+    now: int,
+) -> None:
+    """Sort the first `count` listed jobs in the order of the candidates; mirrors ``Order.sort``.
+
+    `shares` are those of the listing, an argument of their own so that numba drops what they do not need.
+    """
+    if shares is not None and count:
+        value_usage(shares, run, machines, now)
+    for position in range(count):
+        row = listing.rows[position]
+        if shares is not None:
+            listing.scores[position] = minus_priority(shares, jobs, row, now)
+        else:
+            listing.scores[position] = score(
+                jobs, run.estimate[row], rules.candidates, row, now, jobs.weight[1]
+            )
+    sort(listing, count)
 
 
 @separate

@@ -9,8 +9,6 @@ import numpy as np
 from hpcsimkit.compiled.compilation import machine_code
 from hpcsimkit.compiled.state import Integers
 
-__all__ = ["ENTRIES", "KINDS", "Journal", "enter_in", "new_journal"]
-
 SUBMITTED, STARTED, ENDED = range(3)
 KINDS = (SUBMITTED, STARTED, ENDED)
 """Kinds of events."""

@@ -15,8 +15,6 @@ from numba.core.serialize import dumps
 
 from hpcsimkit.compiled.cache_folder import CacheFolder
 
-__all__ = ["Kept"]
-
 
 class Kept(_Cache):
     """The compiled forms of a function, in a folder on disk.

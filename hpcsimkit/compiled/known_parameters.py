@@ -18,8 +18,6 @@ from hpcsimkit.policies.predicting.bounded import KeyColumn
 from hpcsimkit.policies.predictions import LastTwo, Noisy
 from hpcsimkit.policies.slurm import SlurmMultifactor
 
-__all__ = ["KNOWN_PARAMETERS", "unknown_parameters"]
-
 KNOWN_PARAMETERS: dict[type[Parameters], frozenset[str]] = {
     kind: frozenset(names.split())
     for kind, names in {

@@ -7,9 +7,30 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hpcsimkit.compiled.compilation import machine_code, pasted
-from hpcsimkit.compiled.state import Integers, Numbers
+from hpcsimkit.compiled.state import Integers, Jobs, Numbers
 
-__all__ = ["Listing", "new_listing", "sort"]
+BY_RANK, BY_KEY, BY_ESTIMATE, WFP3, UNICEF, XFACTOR = range(6)
+"""Codes of orders: that of the queue, keys, estimates, and formulas."""
+
+
+@machine_code
+def score(jobs: Jobs, estimate: int, order: int, row: int, now: int, weight: Numbers) -> float:
+    """Return the score of a job; mirrors ``Order.key`` or ``Order.scores``.
+
+    `weight` is the job's key, its size (WFP3) or the denominator of the formula (UNICEF), by row.
+    """
+    if order == BY_KEY:
+        return float(weight[row])
+    if order == BY_ESTIMATE:
+        return float(estimate)
+    wait, requested = now - jobs.submit_time[row], jobs.requested_time[row]
+    if order == WFP3:
+        ratio = wait / requested
+        return float(-(ratio * ratio * ratio) * weight[row])
+    if order == UNICEF:
+        return float(-wait / weight[row])
+    return float(-(wait + requested) / requested)
+
 
 SHORT = 16
 """Number of jobs that are sorted by insertion, before sorted parts are merged."""

@@ -11,21 +11,6 @@ from typing import Any
 from hpcsimkit.compiled.cache_folder import CACHE, CacheFolder
 from hpcsimkit.compiled.toolchain import is_tested
 
-__all__ = [
-    "CACHE",
-    "DIRLAB",
-    "KINDS",
-    "PAIRS_SEAT",
-    "PUBLISHED_SEAT",
-    "SEAT",
-    "call",
-    "counted",
-    "is_compiled",
-    "least_jobs",
-    "load",
-    "slowness",
-]
-
 IN_THE_KERNEL = 1e-5
 """Time that SimPy takes for a job [s] with the quickest kinds of policy."""
 

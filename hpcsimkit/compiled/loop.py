@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from hpcsimkit.compiled.codes import NO_LIMIT, PLANNED
 from hpcsimkit.compiled.compilation import pasted
 from hpcsimkit.compiled.fair_shares import Shares, charge_ended, see
 from hpcsimkit.compiled.filling import skips
@@ -17,9 +16,18 @@ from hpcsimkit.compiled.plan import Plan, next_pass, note_end
 from hpcsimkit.compiled.predictions import Histories, correct, observe, predict
 from hpcsimkit.compiled.queue import WAITING, Queue, Sizes, add
 from hpcsimkit.compiled.running import end_next
-from hpcsimkit.compiled.state import ARRIVED, FREE, PASSES, RUNNING, Integers, Jobs, Rules, Run
-
-__all__ = ["end_jobs", "next_instant", "simulate", "submit_jobs"]
+from hpcsimkit.compiled.state import (
+    ARRIVED,
+    FREE,
+    NO_LIMIT,
+    PASSES,
+    PLANNED,
+    RUNNING,
+    Integers,
+    Jobs,
+    Rules,
+    Run,
+)
 
 
 def simulate(  # noqa: PLR0913 - parts of the state

@@ -21,8 +21,6 @@ from numba.core.compiler_machinery import FunctionPass, register_pass
 from numba.core.typed_passes import NativeLowering
 from numba.core.untyped_passes import InlineInlinables, IRProcessing
 
-__all__ = ["Compiler"]
-
 
 class PruneKnown(FunctionPass):
     """Drop what would be executed only if an argument were None that is not.

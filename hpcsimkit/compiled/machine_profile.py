@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsimkit.compiled import machines as of_machines
-from hpcsimkit.compiled.codes import NO_LIMIT, ZERO
 from hpcsimkit.compiled.compilation import machine_code, pasted, separate
 from hpcsimkit.compiled.machines import CHOSEN, NEED, Machines, expected_end
 from hpcsimkit.compiled.needs import (
@@ -32,24 +31,7 @@ from hpcsimkit.compiled.needs import (
 )
 from hpcsimkit.compiled.placing import FIRST_FIT, choose, forget, rank
 from hpcsimkit.compiled.queue import BLOCKS
-from hpcsimkit.compiled.state import Integers
-
-__all__ = [
-    "ON_TOTALS",
-    "MachineProfile",
-    "advance",
-    "earliest",
-    "expect_ends",
-    "fits_throughout",
-    "hold_given",
-    "hold_started",
-    "new_machine_profile",
-    "note_examined",
-    "occupy",
-    "release",
-    "reserve_found",
-    "within",
-]
+from hpcsimkit.compiled.state import NO_LIMIT, ZERO, Integers
 
 BEGIN, ON_TOTALS, WITH_TOTALS, RELEASES, ONLY = range(5)
 """Positions in :attr:`MachineProfile.counters`."""

@@ -27,8 +27,6 @@ from hpcsimkit.compiled.needs import (
 from hpcsimkit.compiled.placing import FIRST_FIT, choose, forget, rank
 from hpcsimkit.compiled.queue import BLOCKS
 
-__all__ = ["admits", "reserve", "take"]
-
 FORBIDDEN = -1
 """Amount that marks an unusable machine in a level."""
 

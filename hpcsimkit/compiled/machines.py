@@ -13,36 +13,6 @@ from hpcsimkit.compiled.queue import BLOCKS, Queue, add, new_queue, remove
 from hpcsimkit.compiled.running import pop, push
 from hpcsimkit.compiled.state import RUNNING, STARTED, Integers, Jobs, Run
 
-__all__ = [
-    "BLOCKED",
-    "CHANGES",
-    "CHOSEN",
-    "COUNT",
-    "EVENTS",
-    "FIRST",
-    "FULL",
-    "HAS_ROOM",
-    "HEAD",
-    "KINDS",
-    "MARK",
-    "NEED",
-    "NEWCOMERS",
-    "PARTS",
-    "RANK",
-    "SEEN_PASS",
-    "SETTLED",
-    "SHADOW_TIME",
-    "Machines",
-    "end_next",
-    "expect_anew",
-    "expected_end",
-    "expected_first",
-    "fits_now",
-    "new_machines",
-    "overrun",
-    "record_start",
-]
-
 PARTS, EVENTS, CHANGES, MARK, NEWCOMERS, BLOCKED, SETTLED, SEEN_PASS, HEAD, SHADOW_TIME, HAS_ROOM = range(11)
 """Positions in :attr:`Machines.counters`, from `MARK` on those of :mod:`~hpcsimkit.compiled.filling`."""
 

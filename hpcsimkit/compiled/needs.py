@@ -10,28 +10,6 @@ from numpy.typing import NDArray
 from hpcsimkit.compiled.compilation import machine_code, pasted, separate
 from hpcsimkit.compiled.state import Integers
 
-__all__ = [
-    "AMOUNTS",
-    "BY_TOTALS",
-    "EMPTY",
-    "EXCLUSIVE",
-    "GIVEN",
-    "INSIDE",
-    "LATER",
-    "MASK",
-    "MINUS",
-    "NODES",
-    "NOW",
-    "PLUS",
-    "SPREAD",
-    "Levels",
-    "amount_taken",
-    "enough",
-    "fits",
-    "tally",
-    "usable",
-]
-
 EMPTY, NOW, LATER, INSIDE, GIVEN = cast(tuple[int, ...], tuple(map(np.int64, range(5))))
 """Numbers of the levels.
 

@@ -28,17 +28,6 @@ if TYPE_CHECKING:
     from hpcsimkit.compiled.machines import Machines
     from hpcsimkit.compiled.needs import Levels
 
-__all__ = [
-    "PLACEMENTS",
-    "allocations_of",
-    "machines_of",
-    "needs_of",
-    "obstacles",
-    "placement_code",
-    "placements_of",
-    "profile_of",
-]
-
 PLACEMENTS = (type(None), FirstFit, BestFit, WorstFit)
 """Classes of placements; their codes are those of :mod:`~hpcsimkit.compiled.placing`."""
 

@@ -19,18 +19,13 @@ from hpcsimkit.policies.dirlab.backfilling import FittingCandidates
 from hpcsimkit.policies.one_seat.dispatch import Dispatch
 from hpcsimkit.policies.slurm import SlurmMultifactor
 
-__all__ = ["obstacle", "opened"]
-
 
 def opened(simulation: Any, simulator: str, readers: Sequence[Any]) -> Any:
     """Return a compiled run that pauses at each decision, or None for the kernel.
 
     With ``"auto"`` it is taken once the jobs of such runs in this process are worth its loading.
 
-    Raises
-    ------
-    UsageError
-        The compiled simulator must be taken and cannot; the message says why.
+    A compiled run that is demanded and impossible is an error that says why.
     """
     found = obstacle(simulation, readers)
     if found is not None:

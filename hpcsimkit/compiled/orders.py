@@ -17,8 +17,6 @@ from hpcsimkit.policies.dirlab import orders as published
 from hpcsimkit.policies.oracles import OracleSAF, OracleSJF
 from hpcsimkit.policies.predicting.bounded import KeyColumn
 
-__all__ = ["KEYS", "ONE_BY_ONE", "dense_ranks", "keys_of", "logarithms"]
-
 Column = NDArray[Any]
 
 

@@ -11,7 +11,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsimkit.compiled.codes import NO_LIMIT, READY
 from hpcsimkit.compiled.compilation import machine_code, separate
 from hpcsimkit.compiled.journal import STARTED, SUBMITTED, Journal, enter_in
 from hpcsimkit.compiled.loop import end_jobs, next_instant, submit_jobs
@@ -20,9 +19,7 @@ from hpcsimkit.compiled.needs import AMOUNTS
 from hpcsimkit.compiled.needs import NOW as FREE_NOW
 from hpcsimkit.compiled.queue import BLOCKS, WAITING, Queue, remove
 from hpcsimkit.compiled.seats import NOW, OVER, PAUSED
-from hpcsimkit.compiled.state import ARRIVED, PASSES, Integers, Jobs, Run
-
-__all__ = ["FITTING", "OFFERED", "Pairs", "advance_to_pairs", "new_pairs"]
+from hpcsimkit.compiled.state import ARRIVED, NO_LIMIT, PASSES, READY, Integers, Jobs, Run
 
 ASKED = 0
 OFFERED, FITTING, OPTIONS, LISTINGS, SEEN = range(2, 7)
@@ -104,14 +101,7 @@ def advance_to_pairs(
 ) -> int:
     """Answer the pending decision, if there is one, and run to the next; return the state of the run.
 
-    Parameters
-    ----------
-    jobs : Jobs
-        The workload.
-    run, queue, machines, pairs, journal : Run, Queue, Machines, Pairs, Journal
-        The state, which this function changes.
-    row, machine : int
-        The row of the chosen job, and its machine.
+    `row` and `machine` are the answer: the row of the chosen job, and its machine.
     """
     counters = pairs.counters
     if counters[ASKED]:

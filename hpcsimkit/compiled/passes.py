@@ -6,22 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from hpcsimkit.compiled.candidates import sort_candidates
-from hpcsimkit.compiled.codes import (
-    BACKFILLED,
-    EASY,
-    FITTING,
-    NO_LIMIT,
-    NONE,
-    READY,
-    RESERVED,
-    ZERO,
-)
 from hpcsimkit.compiled.compilation import called, machine_code, pasted
 from hpcsimkit.compiled.fair_shares import Shares, minus_priority, value_usage
-from hpcsimkit.compiled.filling import fill, skips
+from hpcsimkit.compiled.filling import fill, skips, sort_candidates
 from hpcsimkit.compiled.filling import start as start_on_machines
-from hpcsimkit.compiled.listing import Listing, sort
+from hpcsimkit.compiled.listing import BY_RANK, Listing, score, sort
 from hpcsimkit.compiled.machines import Machines, fits_now
 from hpcsimkit.compiled.needs import NOW
 from hpcsimkit.compiled.plan import (
@@ -39,10 +28,22 @@ from hpcsimkit.compiled.planned_filling import fill_due, fill_reserving, is_due,
 from hpcsimkit.compiled.profile import Profile, earliest, expect_ends, fits, occupy
 from hpcsimkit.compiled.queue import BLOCKS, WAITING, Queue, Sizes, find, gather, remove, take
 from hpcsimkit.compiled.running import reserve, start
-from hpcsimkit.compiled.scores import BY_RANK, score
-from hpcsimkit.compiled.state import ARRIVED, FREE, Integers, Jobs, Rules, Run
-
-__all__ = ["admissible", "backfill", "room_behind", "scored_pass", "sorted_pass", "update_plan"]
+from hpcsimkit.compiled.state import (
+    ARRIVED,
+    BACKFILLED,
+    EASY,
+    FITTING,
+    FREE,
+    NO_LIMIT,
+    NONE,
+    READY,
+    RESERVED,
+    ZERO,
+    Integers,
+    Jobs,
+    Rules,
+    Run,
+)
 
 
 @machine_code
@@ -200,10 +201,7 @@ def sorted_pass(  # noqa: PLR0913 - parts of the state
 ) -> int:
     """Run a pass on a queue in the order of the policy; mirrors ``Pipeline.schedule``.
 
-    Returns
-    -------
-    int
-        Row of the first job that does not fit, -1 if there is none.
+    Return the row of the first job that does not fit, -1 if there is none.
     """
     while queue.counters[WAITING]:
         head = queue.rows[queue.order[0], 0]
@@ -384,10 +382,7 @@ def scored_pass(  # noqa: PLR0913 - parts of the state
 
     Mirrors ``Pipeline.schedule`` with a ``ScoredQueue``, and with a window (``JobQueue.oldest``).
 
-    Returns
-    -------
-    int
-        Row of the first job that does not fit, -1 if there is none.
+    Return the row of the first job that does not fit, -1 if there is none.
     """
     rows = listing.rows
     count = _list_waiting(jobs, run, rules, queue, listing, shares, machines, now)

@@ -22,8 +22,6 @@ from hpcsimkit.kernel.decision import Decision
 from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.policies.one_seat.dispatch import PairDecision
 
-__all__ = ["PausedDispatch", "ShownOnMachines"]
-
 
 class PausedDispatch(PausedRun):
     """A run of a :class:`~hpcsimkit.policies.one_seat.dispatch.Dispatch` with an open seat.

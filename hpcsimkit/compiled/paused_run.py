@@ -34,8 +34,6 @@ from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.kernel.stalls import finish, stalled
 from hpcsimkit.policies.dirlab.backfilling import FittingCandidates
 
-__all__ = ["CODES", "PausedPipeline", "PausedRun"]
-
 CODES = {"order": ORDER, "inspector": INSPECTOR, "backfiller": BACKFILLER}
 """Codes of the seats that can be open."""
 
@@ -105,12 +103,8 @@ class PausedRun(ABC):
     def advance(self) -> None:
         """Run to the next decision.
 
-        Raises
-        ------
-        EmptySchedule
-            No event is left.
-        StalledError
-            The pipeline waits in vain.
+        Without further events an `EmptySchedule` is raised, and a `StalledError` if the pipeline waits in
+        vain.
         """
         if self.decision is not None:
             return
@@ -129,13 +123,7 @@ class PausedRun(ABC):
             raise stalled(system)
 
     def finish(self) -> None:
-        """End the run once no event is left.
-
-        Raises
-        ------
-        StalledError
-            Jobs are still waiting.
-        """
+        """End the run once no event is left."""
         finish(self.system, self._finish)
 
     def _tell(self, entries: int) -> None:

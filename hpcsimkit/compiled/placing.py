@@ -6,14 +6,12 @@ from typing import cast
 
 import numpy as np
 
-from hpcsimkit.compiled.codes import ZERO
 from hpcsimkit.compiled.compilation import machine_code, pasted, separate
 from hpcsimkit.compiled.listing import sort
 from hpcsimkit.compiled.machines import CHOSEN, COUNT, FIRST, KINDS, NEED, PARTS, Machines
 from hpcsimkit.compiled.needs import AMOUNTS, EMPTY, EXCLUSIVE, GIVEN, NODES, SPREAD, amount_taken, usable
+from hpcsimkit.compiled.state import ZERO
 from hpcsimkit.policies.placing.placements import GRID
-
-__all__ = ["BEST_FIT", "FIRST_FIT", "WORST_FIT", "allocate", "choose", "forget", "rank"]
 
 FIRST_FIT, BEST_FIT, WORST_FIT = cast(tuple[int, ...], tuple(map(np.int64, range(3))))
 """Codes of placements."""

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hpcsimkit.compiled import machine_profile
-from hpcsimkit.compiled.codes import NO_LIMIT, ZERO
 from hpcsimkit.compiled.compilation import called, pasted
 from hpcsimkit.compiled.listing import Listing
 from hpcsimkit.compiled.machines import NEED, Machines
@@ -19,24 +18,7 @@ from hpcsimkit.compiled.needs import BY_TOTALS
 from hpcsimkit.compiled.profile import advance, earlier, earliest, expect_ends, occupy, occupy_steps
 from hpcsimkit.compiled.running import expect, forget
 from hpcsimkit.compiled.shifting import close_gap
-from hpcsimkit.compiled.state import RUNNING, Integers, Jobs, Run
-
-__all__ = [
-    "NEVER",
-    "Plan",
-    "compress",
-    "gather_due",
-    "make_anew",
-    "new_plan",
-    "next_pass",
-    "note_end",
-    "plan_anew",
-    "prepare",
-    "release_ended",
-    "request_pass",
-    "take_in_start",
-    "welcome",
-]
+from hpcsimkit.compiled.state import NO_LIMIT, RUNNING, ZERO, Integers, Jobs, Run
 
 SLOTS, ENDED, NEXT_PASS, RELEASED, PLANNED_AT, BROKEN, CHOOSY = range(7)
 """Positions in :attr:`Plan.counters`."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from hpcsimkit.compiled.codes import BACKFILLED, NO_LIMIT
 from hpcsimkit.compiled.compilation import pasted, separate
 from hpcsimkit.compiled.filling import start
 from hpcsimkit.compiled.listing import Listing
@@ -21,9 +20,7 @@ from hpcsimkit.compiled.machines import NEED, Machines, fits_now
 from hpcsimkit.compiled.needs import BY_TOTALS, INSIDE, NOW, fits
 from hpcsimkit.compiled.plan import Plan, take_in_start
 from hpcsimkit.compiled.queue import Queue, remove
-from hpcsimkit.compiled.state import Jobs, Rules, Run
-
-__all__ = ["fill_due", "fill_reserving", "is_due", "start_due"]
+from hpcsimkit.compiled.state import BACKFILLED, NO_LIMIT, Jobs, Rules, Run
 
 
 @separate

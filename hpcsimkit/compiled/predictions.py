@@ -11,8 +11,6 @@ from hpcsimkit.compiled.machines import Machines, expect_anew, expected_first, o
 from hpcsimkit.compiled.running import expect, forget
 from hpcsimkit.compiled.state import RUNNING, Integers, Jobs, Run
 
-__all__ = ["Histories", "correct", "new_histories", "observe", "predict"]
-
 
 class Histories(NamedTuple):
     """What the estimator knows about users and jobs.

@@ -10,18 +10,6 @@ from hpcsimkit.compiled.compilation import called, machine_code
 from hpcsimkit.compiled.shifting import close_gap, open_gap, place_of
 from hpcsimkit.compiled.state import FREE, RUNNING, Integers, Jobs, Run
 
-__all__ = [
-    "Profile",
-    "advance",
-    "earlier",
-    "earliest",
-    "expect_ends",
-    "fits",
-    "new_profile",
-    "occupy",
-    "occupy_steps",
-]
-
 STEPS = 0
 """Position in :attr:`Profile.counters`."""
 

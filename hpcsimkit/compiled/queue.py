@@ -9,26 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hpcsimkit.compiled.codes import ZERO
 from hpcsimkit.compiled.compilation import machine_code
 from hpcsimkit.compiled.shifting import close_gap, open_gap, place_of
-from hpcsimkit.compiled.state import Integers
-
-__all__ = [
-    "BLOCK",
-    "BLOCKS",
-    "WAITING",
-    "Queue",
-    "Sizes",
-    "add",
-    "fill_empty",
-    "find",
-    "gather",
-    "new_queue",
-    "new_sizes",
-    "remove",
-    "take",
-]
+from hpcsimkit.compiled.state import ZERO, Integers
 
 BLOCK = 64
 """Maximum number of jobs of a block."""
@@ -297,21 +280,8 @@ def find(
 ) -> tuple[int, int]:
     """Return the next job that may be backfilled, from a position on; mirrors ``Nodes.admissible``.
 
-    Parameters
-    ----------
-    queue, sizes : Queue, Sizes
-        The queue.
-    place, position : int
-        Place of a block in the order, and position in it.
-    room : tuple of int
-        Free nodes, time until the shadow time [s], and extra nodes.
-    nodes, estimate : array of int64, shape (jobs,)
-        Sizes and estimates by row.
-
-    Returns
-    -------
-    (int, int)
-        Place and position of the job; (-1, 0) if there is none.
+    `room` is free nodes, time until the shadow time [s], and extra nodes. Return the place of a block in the
+    order, and the position of the job in it; (-1, 0) if there is none.
     """
     free, window, spare = room
     while True:

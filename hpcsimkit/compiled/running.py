@@ -6,8 +6,6 @@ from hpcsimkit.compiled.compilation import called, machine_code
 from hpcsimkit.compiled.shifting import close_gap, open_gap
 from hpcsimkit.compiled.state import END, FREE, RUNNING, START, STARTED, Integers, Jobs, Run
 
-__all__ = ["end_next", "enter", "expect", "forget", "leave", "pop", "push", "reserve", "start"]
-
 
 @machine_code
 def _precedes(ends: Integers, left: int, right: int) -> bool:

@@ -11,21 +11,24 @@ from typing import NamedTuple
 import numpy as np
 
 from hpcsimkit.compiled import dirlab
-from hpcsimkit.compiled.candidates import sort_candidates
-from hpcsimkit.compiled.codes import BACKFILLED, EASY, NO_LIMIT, READY, RESERVED
 from hpcsimkit.compiled.compilation import called, machine_code
 from hpcsimkit.compiled.dirlab import NOBODY, Published
+from hpcsimkit.compiled.filling import sort_candidates
 from hpcsimkit.compiled.journal import STARTED, SUBMITTED, Journal, enter_in
-from hpcsimkit.compiled.listing import Listing, new_listing, sort
+from hpcsimkit.compiled.listing import BY_RANK, Listing, new_listing, sort
 from hpcsimkit.compiled.loop import end_jobs, next_instant, submit_jobs
 from hpcsimkit.compiled.passes import admissible, backfill, room_behind
 from hpcsimkit.compiled.queue import WAITING, Queue, gather, remove
 from hpcsimkit.compiled.running import start
-from hpcsimkit.compiled.scores import BY_RANK
 from hpcsimkit.compiled.state import (
     ARRIVED,
+    BACKFILLED,
+    EASY,
     FREE,
+    NO_LIMIT,
     PASSES,
+    READY,
+    RESERVED,
     RUNNING,
     Integers,
     Jobs,
@@ -34,21 +37,6 @@ from hpcsimkit.compiled.state import (
 )
 from hpcsimkit.compiled.state import STARTED as STARTS
 from hpcsimkit.kernel.stalls import IDLE_WAKES
-
-__all__ = [
-    "BACKFILLER",
-    "INSPECTOR",
-    "JOB",
-    "NOW",
-    "OFFERED",
-    "ORDER",
-    "OVER",
-    "PAUSED",
-    "STALLED",
-    "Seat",
-    "advance",
-    "new_seat",
-]
 
 ORDER, INSPECTOR, BACKFILLER = range(3)
 """Codes of seats."""
@@ -148,14 +136,8 @@ def advance(
     Numba drops the code for what is None, so that the rules of the textbook and the published ones are
     compiled separately.
 
-    Parameters
-    ----------
-    jobs, rules : Jobs, Rules
-        The workload and the pipeline with the heuristic at the open seat.
-    run, queue, published, seat, journal : Run, Queue, Published, Seat, Journal
-        The state, which this function changes; no `published` by the rules of the textbook.
-    answer : int
-        The row of the chosen job, -1 for none; at the inspector's seat 1 to accept, 0 to reject.
+    `answer` is the row of the chosen job, -1 for none; at the inspector's seat 1 to accept, 0 to reject.
+    There is no `published` by the rules of the textbook.
     """
     counters = seat.counters
     if counters[PART] != BETWEEN:

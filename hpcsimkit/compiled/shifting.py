@@ -7,8 +7,6 @@ import numpy as np
 from hpcsimkit.compiled.compilation import machine_code
 from hpcsimkit.compiled.state import Integers, Numbers
 
-__all__ = ["close_gap", "open_gap", "place_of"]
-
 place_of = np.uintp
 """Type of an index that is not negative: with others, loops over indices become no vector instructions."""
 

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = [
-    "ARRIVED",
-    "END",
-    "FREE",
-    "PASSES",
-    "RUNNING",
-    "START",
-    "STARTED",
-    "Jobs",
-    "Rules",
-    "Run",
-    "new_run",
-]
+NONE, GREEDY, FITTING, EASY, PLANNED = range(5)
+"""Codes of backfilling, from `EASY` on with reservations.
+
+`FITTING` is greedy, but every job counts as started in its turn. `PLANNED` reserves slots in a profile: if
+there is a plan, for each job on its arrival (conservative backfilling), else for several jobs at each pass.
+"""
+
+READY, RESERVED, BACKFILLED = cast(tuple[int, ...], tuple(map(np.int64, (1, 2, 3))))
+"""Start modes, as in :class:`~hpcsimkit.kernel.system.Mode`; no literals, see :mod:`.compilation`."""
+
+ZERO = cast(int, np.int64(0))
+"""Zero with the type of a variable."""
+
+NO_LIMIT = cast(int, np.int64(2**62))
+"""A time that no estimate exceeds [s]."""
+
 
 Integers = NDArray[np.int64]
 Numbers = NDArray[np.float64]
@@ -47,7 +50,7 @@ class Jobs(NamedTuple):
         decide which job is next.
     weight : array of float64, shape (2, jobs)
         Keys, or factors of the formulas, of the order of the policy and of the candidates of backfilling, see
-        :mod:`~hpcsimkit.compiled.scores`.
+        :mod:`~hpcsimkit.compiled.listing`.
     """
 
     submit_time: Integers
@@ -70,7 +73,7 @@ class Rules(NamedTuple):
     begin : int
         Instant before which there are no events [s]; jobs submitted before it are submitted then.
     order : int
-        Order of the policy: one of the codes of :mod:`~hpcsimkit.compiled.scores`.
+        Order of the policy: one of the codes of :mod:`~hpcsimkit.compiled.listing`.
     backfilling : int
         One of the codes of :mod:`~hpcsimkit.compiled.passes`.
     candidates : int

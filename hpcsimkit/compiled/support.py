@@ -45,21 +45,6 @@ if TYPE_CHECKING:
     from hpcsimkit.compiled.machine_profile import MachineProfile
     from hpcsimkit.compiled.state import Jobs, Rules
 
-__all__ = [
-    "announced",
-    "candidates_of",
-    "estimates",
-    "is_ready",
-    "jobs_and_rules",
-    "obstacle",
-    "obstacle_of_policy",
-    "obstacles_of_options",
-    "obstacles_of_policy",
-    "run",
-    "slowness",
-    "takes",
-]
-
 FORMULAS = (orders.WFP3, orders.UNICEF, orders.XFactor)
 CONSTANT, VARYING = (type(None), *KEYS, KeyColumn), (*FORMULAS, SlurmMultifactor)
 KNOWN: dict[type[EventOrder], dict[str, tuple[type, ...]]] = {
@@ -105,10 +90,7 @@ def takes(simulation: Parameters) -> bool:
     kind of policy. (Policies that try orders make thousands of short runs, and so do the baselines of a
     training.)
 
-    Raises
-    ------
-    UsageError
-        The simulation asks for the compiled simulator, which cannot run it; the message says why.
+    A compiled run that is demanded and impossible is an error that says why.
     """
     if simulation.setup.simulator == "auto":
         if obstacle(simulation) is not None:
@@ -438,8 +420,8 @@ def jobs_and_rules(
     simulation: Parameters, workload: Workload, policy: Pipeline, nodes: int, streams: np.random.SeedSequence
 ) -> tuple[Jobs, Rules]:
     """Return the columns and the rules of a run."""
+    from hpcsimkit.compiled.listing import BY_RANK
     from hpcsimkit.compiled.plan import NEVER
-    from hpcsimkit.compiled.scores import BY_RANK
     from hpcsimkit.compiled.state import Jobs, Rules
 
     begun = simulation.setup.begun
@@ -493,30 +475,30 @@ def _without(rows: Integers, others: Collection[int]) -> Integers:
 
 def _code(order: Any) -> int:
     """Return the code of an order."""
-    from hpcsimkit.compiled import scores
+    from hpcsimkit.compiled import listing
 
     codes = {
-        orders.WFP3: scores.WFP3,
-        orders.UNICEF: scores.UNICEF,
-        orders.XFactor: scores.XFACTOR,
-        ShortestPredicted: scores.BY_ESTIMATE,
+        orders.WFP3: listing.WFP3,
+        orders.UNICEF: listing.UNICEF,
+        orders.XFactor: listing.XFACTOR,
+        ShortestPredicted: listing.BY_ESTIMATE,
     }
-    return codes.get(type(order), scores.BY_KEY)
+    return codes.get(type(order), listing.BY_KEY)
 
 
 def _backfilling(policy: Pipeline) -> int:
     """Return the code of the backfilling of a pipeline."""
-    from hpcsimkit.compiled import codes
+    from hpcsimkit.compiled import state
 
     if policy.fitting:
-        return codes.FITTING
+        return state.FITTING
     found: dict[type, int] = {
-        EASY: codes.EASY,
-        Greedy: codes.GREEDY,
-        Reservations: codes.PLANNED,
-        Conservative: codes.PLANNED,
+        EASY: state.EASY,
+        Greedy: state.GREEDY,
+        Reservations: state.PLANNED,
+        Conservative: state.PLANNED,
     }
-    return found.get(type(policy.backfiller), codes.NONE)
+    return found.get(type(policy.backfiller), state.NONE)
 
 
 def _reservations(backfiller: Any) -> int:

@@ -9,8 +9,6 @@ from importlib import metadata
 from itertools import takewhile
 from pathlib import Path
 
-__all__ = ["STOCK", "is_tested", "numba_version", "signs"]
-
 STOCK = "HPCSIMKIT_STOCK_NUMBA"
 """Environment variable that leaves numba's compiler as it is, unless it is empty or 0."""
 

@@ -27,8 +27,6 @@ from hpcsimkit.errors import HpcsimkitError, UsageError, require_packages
 if TYPE_CHECKING:
     from distributed import Client, Future, Security
 
-__all__ = ["ENCRYPTED", "LOOPBACK", "NO_PAGES", "Dask", "check_address"]
-
 ENCRYPTED = "tls://"
 """Beginning of the address of a scheduler that knows its users by their certificates."""
 
@@ -54,20 +52,6 @@ SECONDS_BETWEEN_LOOKS = 0.5
 def check_address(address: str, *, insecure: bool) -> None:
     """Raise an error if a scheduler would take orders from anyone, unless this is accepted.
 
-    Parameters
-    ----------
-    address : str
-        Address of the scheduler.
-    insecure : bool
-        Whether a connection without TLS is accepted.
-
-    Raises
-    ------
-    UsageError
-        The connection is without TLS, and this is not accepted.
-
-    Examples
-    --------
     >>> check_address("tls://login1:8786", insecure=False)
     >>> check_address("tcp://login1:8786", insecure=False)
     Traceback (most recent call last):
@@ -119,12 +103,7 @@ class Dask(Engine):
     ) -> None:
         """Execute tasks; see :meth:`Engine.run`.
 
-        Raises
-        ------
-        UsageError
-            The scheduler does not answer, or a worker cannot be used.
-        HpcsimkitError
-            The connection to the scheduler was lost.
+        A lost scheduler is an error of the run, not of a task.
         """
         if not tasks:
             return

@@ -33,18 +33,8 @@ SECONDS_BETWEEN_CHECKS = 0.2
 class Origin(NamedTuple):
     """Process that submits tasks.
 
-    Parameters
-    ----------
-    run : str
-        Unique name of the run, and topic of its messages.
-    folder : str
-        Working directory.
-    variables : mapping of str to str
-        Environment variables of hpcsimkit.
-    kit : str
-        Version of hpcsimkit, with the hash of its code.
-    files : mapping of str to str
-        Hashes of the other files with code of the tasks.
+    `run` is the unique name of the run, and the topic of its messages; `kit` the version with the hash of its
+    code; `files` are hashes of the other files with code of the tasks.
     """
 
     run: str
@@ -70,14 +60,7 @@ def dask_setup(worker: object) -> None:
 def attempt(payload: bytes, origin: Origin, name: str) -> None:
     """Perform a task on a worker, and send messages: its progress, and at the end a pickled error or None.
 
-    Parameters
-    ----------
-    payload : bytes
-        Pickled consents to code, function that performs a task, and all tasks by name.
-    origin : Origin
-        Process that submitted the task.
-    name : str
-        Name of the task.
+    `payload` has, pickled, consents to code, the function that performs a task, and all tasks by name.
     """
     from distributed import get_worker
 
@@ -114,13 +97,7 @@ _LATEST: dict[str, tuple[Work, dict[str, Task]]] = {}
 
 
 def _loaded(payload: bytes, origin: Origin, name: str) -> tuple[Work, Task]:
-    """Change to the folder of the caller, and unpickle its tasks once.
-
-    Raises
-    ------
-    HpcsimkitError
-        This worker has not the folder or the code of the caller.
-    """
+    """Change to the folder of the caller, and unpickle its tasks once."""
     if origin.run not in _LATEST:
         _LATEST.clear()
         _forget_modules()
@@ -164,13 +141,7 @@ def _forget_modules() -> None:
 
 @contextmanager
 def _cancellable(state: Any) -> Iterator[None]:
-    """Raise KeyboardInterrupt in this thread if its task is cancelled; Dask alone would let it go on.
-
-    Parameters
-    ----------
-    state : distributed.worker_state_machine.TaskState
-        State of the task on this worker.
-    """
+    """Raise KeyboardInterrupt in this thread if its task is cancelled; Dask alone would let it go on."""
     thread, over = threading.get_ident(), threading.Event()
 
     def watch() -> None:

@@ -47,16 +47,8 @@ class Engine(ABC):
     ) -> None:
         """Execute tasks, each after those of them that it requires.
 
-        Parameters
-        ----------
-        tasks : sequence of Task
-            Tasks in the order of execution, as far as their requirements allow it.
-        work : callable
-            Function to call for each task; pickled where a worker does not inherit it.
-        tell : callable
-            Callback ``tell(name, done)`` for progress.
-        failed : callable
-            Callback for each failed task.
+        `work` is called for each task, and pickled where a worker does not inherit it; `tell(name, done)` is
+        the callback for progress, and `failed` that for each failed task.
         """
 
 
@@ -110,13 +102,7 @@ class _Here(Pool):
 
 
 class Threads(Engine):
-    """Executes tasks in threads of this process: for tasks that run machine code most of the time.
-
-    Parameters
-    ----------
-    workers : int
-        Maximum number of parallel threads, 1 or more.
-    """
+    """Executes tasks in threads of this process: for tasks that run machine code most of the time."""
 
     workers = 1
 
@@ -175,11 +161,6 @@ class Processes(Engine):
 
     A worker that dies loses only its own task, which another worker attempts once more. A worker is replaced
     after a task that took a second or more: a new process costs little beside it, and memory is given back.
-
-    Parameters
-    ----------
-    workers : int
-        Maximum number of parallel processes, 1 or more.
     """
 
     workers = 1

@@ -52,13 +52,8 @@ def identity_of(value: Any) -> Any:
     represented by all their parameters, defaults included: a default that changes in a later version changes
     the identity. Functions are represented by their names and defaults, not by their code.
 
-    Raises
-    ------
-    TypeError
-        The parameters of an object cannot be determined.
+    An object whose parameters cannot be determined is a `TypeError`.
 
-    Examples
-    --------
     >>> from hpcsimkit.agents.spaces.episodes import Fixed
     >>> w = Workload({"submit_time": [0], "run_time": [9], "nodes": [1]})
     >>> found = identity_of(Fixed(w, 4))

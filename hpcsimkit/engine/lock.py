@@ -29,19 +29,8 @@ MOST_OF_HOLDER = 200
 def locked(file: Path, message: str, *, patience: float = 0.0) -> BaseFileLock:
     """Lock a file, created if absent; processes forked later do not hold the lock.
 
-    Parameters
-    ----------
-    file : Path
-        Path of the file.
-    message : str
-        Text of the error if another process holds the lock.
-    patience : float
-        Maximum time to wait for the lock [s]. Default: 0.
-
-    Raises
-    ------
-    UsageError
-        Another process holds the lock; the text is `message`, with the number and host of the process.
+    If another process holds the lock for longer than `patience` [s], that is an error with the text
+    `message`, and the number and host of the process.
     """
     from filelock import FileLock, Timeout
 
@@ -65,13 +54,7 @@ def remove_temporary_files(folder: Path) -> None:
 
 @contextmanager
 def writing(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Convert errors of the operating system in writing to one-line messages with the path.
-
-    Raises
-    ------
-    StorageError
-        Writing failed, for example ``results: cannot be written: No space left on device``.
-    """
+    """Convert errors of the operating system in writing to one-line messages with the path."""
     try:
         yield
     except OSError as error:

@@ -17,13 +17,6 @@ NUMBER = re.compile(r"[1-9][0-9]{0,5}")
 def engine_named(name: str, **of_slurm: Any) -> Engine:
     """Return the engine of a name.
 
-    Raises
-    ------
-    UsageError
-        There is no such engine, or it is a scheduler without TLS, and the name does not accept this.
-
-    Examples
-    --------
     >>> engine_named("processes:4").workers, engine_named("dask:tls://login1:8786").cluster
     (4, 'tls://login1:8786')
     >>> engine_named("dusk:4")

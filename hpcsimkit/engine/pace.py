@@ -14,17 +14,8 @@ BELIEF = 20.0
 class Pace:
     """Estimator of the remaining time of tasks.
 
-    Parameters
-    ----------
-    tasks : sequence of Task
-        Tasks to perform.
-    rates : mapping of str to float
-        Stated rate of one process for each kind of task [decisions/s].
-    workers : int
-        Number of processes.
+    `rates` are the stated rates of one process for each kind of task [decisions/s].
 
-    Examples
-    --------
     >>> pace = Pace([], {"training": 1000.0}, workers=2)
     >>> pace.seconds_left()
     0.0

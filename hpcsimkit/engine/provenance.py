@@ -70,17 +70,7 @@ class Provenance:
     def write(self, file: Path, facts: Mapping[str, Any], times: Mapping[str, Any] | None = None) -> None:
         """Write the record at the end of a run, after the file of its times.
 
-        Parameters
-        ----------
-        file : Path
-            Path of the record.
-        facts, times : mapping
-            Further facts of the results, and of the run that made them.
-
-        Raises
-        ------
-        StorageError
-            A file cannot be written.
+        `facts` are further facts of the results, and `times` of the run that made them.
         """
         write_record(times_of(file), self.times(**(times or {})))
         write_record(file, self.record(**facts))

@@ -24,24 +24,9 @@ def check_replacement(
 
     On a terminal the user is asked.
 
-    Parameters
-    ----------
-    place : Path
-        Path of the results folder.
-    held : mapping, optional
-        Settings of the results in it; None if they are not recorded.
-    asked : mapping
-        Settings of the results to come.
-    overwrite : bool
-        Whether the results may be replaced.
+    `held` are the settings of the results in it, None if they are not recorded; `asked` those of the results
+    to come.
 
-    Raises
-    ------
-    UsageError
-        Results of other settings are there; the message names the differences.
-
-    Examples
-    --------
     >>> check_replacement(Path("out"), {"seed": 0}, {"seed": 0}, overwrite=False)
     >>> check_replacement(Path("out"), {"seed": 0}, {"seed": 2}, overwrite=True)
     """

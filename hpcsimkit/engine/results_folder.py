@@ -111,25 +111,8 @@ class ResultsFolder:
     ) -> None:
         """Create the working folder and its subfolders, or take over or empty an interrupted one.
 
-        Parameters
-        ----------
-        *folders : str
-            Names of the subfolders.
-        resume : bool
-            Whether the unfinished results of a former run are kept. Default: False.
-        settings : mapping, optional
-            Settings that decide the results; by default former results are replaced, whatever theirs.
-        overwrite : bool
-            Whether former results of other settings are replaced; otherwise the user is asked, or they are
-            an error. Default: False.
-
-        Raises
-        ------
-        UsageError
-            Other files or results of other settings are at the final path, or another process is working on
-            it.
-        HpcsimkitError
-            The folder cannot be written.
+        `folders` are names of subfolders. Without `settings`, former results are replaced, whatever theirs.
+        Unless `overwrite`, former results of other settings are an error, or the user is asked.
         """
         self.claim(resume=resume)
         try:
@@ -164,20 +147,8 @@ class ResultsFolder:
     ) -> Iterator[None]:
         """Open the folder for the work of the context, and publish it at the end.
 
-        Parameters
-        ----------
-        *folders, resume, settings, overwrite
-            As in :meth:`open`.
-        kept : callable
-            Function that returns a text on the finished part of the work; empty if there is none. If the work
-            ends early, the finished part is kept, and the message says how to resume.
-
-        Raises
-        ------
-        UsageError, HpcsimkitError
-            See :meth:`open`; errors of the work are those with the hint to resume.
-        Stopped
-            Ctrl-C or SIGTERM was received.
+        `kept` returns a text on the finished part of the work, empty if there is none. If the work ends
+        early, the finished part is kept, and the message says how to resume. The rest is as in :meth:`open`.
         """
         self.open(*folders, resume=resume, settings=settings, overwrite=overwrite)
         try:
@@ -200,13 +171,6 @@ class ResultsFolder:
 
         If the process was killed after moving the results, but before removing temporary files, they become
         the working folder again when resumed; otherwise the temporary files are removed.
-
-        Raises
-        ------
-        UsageError
-            Another process is working on it.
-        HpcsimkitError
-            The folder cannot be written.
         """
         with writing(self.place):
             if (self.work / LOCK).is_file():
@@ -220,15 +184,7 @@ class ResultsFolder:
                 self.place.rename(self.work)
 
     def settle(self) -> None:
-        """Remove the temporary files of a run that was killed when its results were already in place.
-
-        Raises
-        ------
-        UsageError
-            Another process is still working on it.
-        HpcsimkitError
-            The folder cannot be written.
-        """
+        """Remove the temporary files of a run that was killed when its results were already in place."""
         if (self.place / LOCK).is_file() and (self.place / PROVENANCE).is_file():
             with writing(self.place):
                 self._lock = locked(self.place / LOCK, self._busy)
@@ -284,29 +240,10 @@ class ResultsFolder:
     ) -> Iterator[None]:
         """Hold the folder for the work of the context; the same command goes on after an interruption.
 
-        Parameters
-        ----------
-        settings : mapping, optional
-            Settings that decide the results; by default results of all settings may be in the folder.
-        overwrite : bool
-            As in :meth:`open`.
-        of : tuple of str and collection of str, optional
-            Noun of the results, and names of which a folder with such results has one; by default the files
-            are beside those of others.
-        shard : tuple of int
-            Number of the part of the work, and number of parts. Other parts may be at work on the folder.
-            Default: (1, 1).
-        kept : callable
-            Function that returns a text on the finished part of the work; empty if there is none.
-
-        Raises
-        ------
-        UsageError
-            Other files or results of other settings are there, or another process is working on the folder.
-        StorageError
-            The folder cannot be written.
-        Stopped
-            Ctrl-C or SIGTERM was received.
+        Without `settings`, results of all settings may be in the folder. `of` has the noun of the results,
+        and names of which a folder with such results has one; by default the files are beside those of
+        others. `shard` is the number of the part of the work, and the number of parts: other parts may be at
+        work on the folder. `kept` is that of :meth:`session`.
         """
         self._check_folder(of)
         with _unless_empty(self.path), self._held(shard):
@@ -506,14 +443,8 @@ def next_free(
 ) -> Path:
     """Return the path, or the first free numbered one: ``results/x``, ``results/x-2``, ...
 
-    Parameters
-    ----------
-    place : Path
-        Path of a results folder.
-    resume : bool
-        Whether the first interrupted one is returned, if there is any. Default: False.
-    suits : callable
-        Function that returns whether a folder with files may be taken, too. By default it may not.
+    The first interrupted one is returned if `resume`; `suits` returns whether a folder with files may be
+    taken, too.
     """
     for number in count(1):
         candidate = place if number == 1 else place.with_name(f"{place.name}-{number}")

@@ -29,24 +29,8 @@ def perform(
 ) -> None:
     """Perform the tasks that the store does not have; failures are recorded there.
 
-    Parameters
-    ----------
-    tasks : sequence of Task
-        Tasks in the order of execution, as far as their requirements allow it.
-    store : Store
-        Store of the outcomes.
-    engine : Engine
-        Engine that executes the tasks.
-    tell : callable
-        Callback ``tell(name, done)`` for the progress of a task, from 0 to its size.
-    failed : callable
-        Callback ``failed(task, error)``; by default the error is raised. If it returns, the other tasks go
-        on, except those that require the failed one.
-
-    Raises
-    ------
-    HpcsimkitError
-        A task failed, and `failed` raised its error.
+    `tell(name, done)` is told the progress of a task, from 0 to its size. `failed(task, error)` by default
+    raises the error; if it returns, the other tasks go on, except those that require the failed one.
     """
     missing = [task for task in tasks if not store.has(task)]
 
@@ -68,14 +52,8 @@ def finish(
 ) -> list[Any]:
     """Perform the tasks that the store does not have, and return the outcomes of all.
 
-    Parameters
-    ----------
-    tasks, store
-        As in :func:`perform`.
-    engine : callable
-        Function ``engine(tasks)`` that returns the engine for the tasks to perform.
-    tell : callable
-        Callback ``tell(name, done)``; at the beginning with the whole size of each task with an outcome.
+    `engine(tasks)` returns the engine for the tasks to perform; `tell` is told the whole size of each task
+    with an outcome at the beginning.
     """
     missing = []
     for task in tasks:

@@ -17,8 +17,6 @@ from hpcsimkit.io.units import memory_bytes
 if TYPE_CHECKING:
     from distributed import Security
 
-__all__ = ["Slurm"]
-
 
 class Slurm(Dask):
     """Executes tasks in jobs of Slurm, which are submitted from this machine and replaced when they end.

@@ -65,13 +65,7 @@ class Store:
         self.durable = durable
 
     def folder(self, task: Task) -> Path:
-        """Return the folder of a task.
-
-        Raises
-        ------
-        StorageError
-            The name of the task leads to another folder.
-        """
+        """Return the folder of a task."""
         return self.place / single_name(task.name)
 
     def has(self, task: Task) -> bool:
@@ -101,13 +95,7 @@ class Store:
         return None if record is None else str(record["reason"])
 
     def fail(self, task: Task, error: Exception) -> None:
-        """Record the error by which a task failed, or its worker died, maybe before it began.
-
-        Raises
-        ------
-        HpcsimkitError
-            The record cannot be written.
-        """
+        """Record the error by which a task failed, or its worker died, maybe before it began."""
         if self._record(task, INPUTS) is None:
             self._begin(task)
         record = {"fingerprint": task.fingerprint, "reason": reason_of(error)}
@@ -116,15 +104,7 @@ class Store:
     def set_aside(self, task: Task) -> Path | None:
         """Rename the folder of a task that cannot be resumed, because its fingerprint has changed.
 
-        Returns
-        -------
-        Path or None
-            Path ``<task>.old``, which replaces an older one; None if there was nothing to rename.
-
-        Raises
-        ------
-        HpcsimkitError
-            The folder cannot be renamed.
+        Return its path ``<task>.old``, which replaces an older one; None if there was nothing to rename.
         """
         folder = self.folder(task)
         if not folder.exists() or self._record(task, INPUTS) is not None:
@@ -142,12 +122,7 @@ class Store:
     def perform(self, task: Task, tell: Tell) -> None:
         """Perform a task; an interrupted one is resumed if its inputs are unchanged, else restarted.
 
-        Raises
-        ------
-        HpcsimkitError
-            The task fails.
-        StorageError
-            The disk is full, for example; this is no failure of the task.
+        A full disk is a `StorageError`, and no failure of the task.
         """
         self._begin(task)
         folder, mark = self.folder(task), task.fingerprint

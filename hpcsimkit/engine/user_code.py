@@ -25,12 +25,7 @@ FILE_ENDING = ".py"
 class Consent(NamedTuple):
     """Consent to import code from a folder.
 
-    Parameters
-    ----------
-    folder : str
-        Absolute path of the folder.
-    allowed : tuple of str or None
-        Modules, files and folders from which code may be imported; None for all code.
+    `allowed` are modules, files and folders from which code may be imported; None for all code.
     """
 
     folder: str
@@ -50,14 +45,8 @@ def places_of(folder: str | None) -> list[str]:
 def covers(entry: str, code: str, places: Sequence[str]) -> bool:
     """Return whether consent to a module, file or folder includes some code.
 
-    Parameters
-    ----------
-    entry : str
-        Module, file or folder of the consent; a package includes its modules, a folder all files in it.
-    code : str
-        Module, or path of a file that ends in ``.py``.
-    places : sequence of str
-        Folders in which the code is looked for.
+    A package includes its modules, a folder all files in it; `places` are the folders in which the code is
+    looked for.
     """
     if not entry:
         return False
@@ -86,14 +75,7 @@ def _folder_of(code: str, places: Sequence[str]) -> Path | None:
 def imported_module(code: str, folder: str | None, allowed: tuple[str, ...] | None) -> ModuleType | None:
     """Import a module or file that the caller has checked; None for a file that does not exist.
 
-    Parameters
-    ----------
-    code : str
-        Module, or path of a file that ends in ``.py``.
-    folder : str or None
-        Additional search folder besides the current one.
-    allowed : tuple of str or None
-        Consented code, for the modules that the module itself imports; None for all code.
+    `allowed` is consented code, for the modules that the module itself imports; None for all code.
     """
     places, top = places_of(folder), code if code.endswith(FILE_ENDING) else code.partition(".")[0]
     file = file_of(top, places)

@@ -19,7 +19,7 @@ from hpcsimkit.workloads.describe import load_remark
 
 if TYPE_CHECKING:
     from hpcsimkit.experiments.comparison.policy_run import Run
-    from hpcsimkit.experiments.parts.registry import Entry
+    from hpcsimkit.experiments.parts.catalogue import Entry
 
 HEADLINES = {
     "mean_wait_time": "mean wait [s]",

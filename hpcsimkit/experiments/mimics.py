@@ -41,13 +41,7 @@ class MimicOf(Table):
     seed: int = Field(0, ge=0)
 
     def original(self) -> Workload:
-        """Read the part of the log to model.
-
-        Raises
-        ------
-        WorkloadError
-            The log cannot be used, or its sizes cannot be divided.
-        """
+        """Read the part of the log to model."""
         log = read_log(self.log)
         if self.days is not None:
             first = int(log.submit_time.min())
@@ -55,13 +49,7 @@ class MimicOf(Table):
         return log if self.divide == 1 else scaled(log, self.divide)
 
     def mimic(self, original: Workload) -> Workload:
-        """Generate a statistical clone of a workload; equal parameters and originals give equal jobs.
-
-        Raises
-        ------
-        WorkloadError
-            All jobs of the original are submitted at one instant.
-        """
+        """Generate a statistical clone of a workload; equal parameters and originals give equal jobs."""
         refuse_beyond("jobs", self.jobs or 0, "--jobs")
         return Mimic(original).generate(self.jobs or len(original), np.random.default_rng(self.seed))
 

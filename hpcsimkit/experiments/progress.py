@@ -50,12 +50,7 @@ def show_runs(
 def show_cells(unit: str = "cells", *, quiet: bool) -> Iterator[Callable[[int, int, int], None]]:
     """Show a progress bar of a sweep; yields the callback ``tell(done, failed, of)``.
 
-    Parameters
-    ----------
-    unit : str
-        Plural of what is counted. Default: ``"cells"``.
-    quiet : bool
-        Whether the bar is suppressed even on a terminal.
+    `unit` is the plural of what is counted.
     """
     with progress_bar(quiet=quiet) as bar:
 

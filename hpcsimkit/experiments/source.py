@@ -17,15 +17,15 @@ from hpcsimkit.cluster.partitions import Partitions
 from hpcsimkit.errors import HpcsimkitError, WorkloadError
 from hpcsimkit.experiments.generate import Generate
 from hpcsimkit.experiments.parts import registry
-from hpcsimkit.experiments.parts.named_parts import is_name, machines_named, reader_named
-from hpcsimkit.experiments.parts.on_machines import (
-    fitting,
+from hpcsimkit.experiments.parts.named_parts import (
+    is_name,
     locality_of,
-    place_of,
+    machines_named,
     placement_of,
+    reader_named,
     with_orders,
-    without,
 )
+from hpcsimkit.experiments.parts.on_machines import fitting, place_of, without
 from hpcsimkit.experiments.parts.trust import Trust, code_in, importing, version_of
 from hpcsimkit.experiments.settings.checked_table import ALLOW_CODE, Problem, Table
 from hpcsimkit.experiments.settings.keywords import failures_of, restart_of
@@ -222,17 +222,8 @@ class Source(RunTable):
     def read(cls, file: Path, allow_code: Sequence[str] = ()) -> Self:
         """Read a TOML file; relative paths of a log and of machines are relative to the file.
 
-        Parameters
-        ----------
-        file : Path
-            The file.
-        allow_code : sequence of str
-            Modules, files and folders from which the file may import code.
-
-        Raises
-        ------
-        UsageError
-            The file cannot be read, is not TOML, or is not such a table; the message names the line.
+        `allow_code` are modules, files and folders from which the file may import code. Messages name the
+        line.
         """
         table = cls.of_toml(file, allow_code)
         files = [name for name in HASHES if not is_name(getattr(table, name), file.parent)]
@@ -312,15 +303,7 @@ class Source(RunTable):
 
     @cached_property
     def cluster(self) -> Machines | None:
-        """The machines; None for counted nodes.
-
-        Raises
-        ------
-        UsageError
-            The file of machines is invalid.
-        WorkloadError
-            The file cannot be read, or its hash is not the expected one.
-        """
+        """The machines; None for counted nodes."""
         if isinstance(self.machines, list):
             return Machines.of_tables(self.machines)
         if self.machines is None:
@@ -332,15 +315,7 @@ class Source(RunTable):
 
     @cached_property
     def scheduled(self) -> Machines | Partitions | None:
-        """The machines with their partitions, if any; None for counted nodes without partitions.
-
-        Raises
-        ------
-        UsageError
-            A file or table is invalid.
-        WorkloadError
-            A file cannot be read, or its hash is not the expected one.
-        """
+        """The machines with their partitions, if any; None for counted nodes without partitions."""
         if self.partitions is None:
             return self.cluster
         if isinstance(self.partitions, list):
@@ -380,24 +355,11 @@ class Source(RunTable):
 
         The policy is constructed by the first call. It is not to be modified: further calls return the same
         object, and each simulation copies it.
-
-        Parameters
-        ----------
-        name : str
-            Name in the form of :func:`hpcsimkit.experiments.parts.registry.make`.
         """
         return self.policy_of(name, self.trust)
 
     def policy_of(self, name: str, trust: Trust) -> Policy:
-        """Return the policy of a name that is not from this table; see :meth:`policy_named`.
-
-        Parameters
-        ----------
-        name : str
-            Name in the form of :func:`hpcsimkit.experiments.parts.registry.make`.
-        trust : Trust
-            Permission to import code.
-        """
+        """Return the policy of a name that is not from this table; see :meth:`policy_named`."""
         key = (name, self.import_from, self.placement, trust)
         if key not in self._policies:
             self._policies[key] = self.placed(registry.policy_named(name, self.import_from, trust))
@@ -413,13 +375,7 @@ class Source(RunTable):
 
     @property
     def generator(self) -> Generate:
-        """Model that generates the workload if there is no log.
-
-        Raises
-        ------
-        UsageError
-            The built-in workload cannot have so few nodes.
-        """
+        """Model that generates the workload if there is no log."""
         if self.generate is not None:
             return self.generate
         sizes = {name: value for name in ("nodes", "jobs") if (value := getattr(self, name)) is not None}
@@ -430,15 +386,7 @@ class Source(RunTable):
     def workload(self, cut: Callable[[Workload], Workload] | None = None) -> Workload:
         """Read or generate the workload, selected and scaled; all of its jobs fit the cluster.
 
-        Parameters
-        ----------
-        cut : callable, optional
-            Function that selects jobs of the whole workload before all other steps.
-
-        Raises
-        ------
-        WorkloadError
-            The log cannot be used, its hash is not the expected one, or no job is left.
+        `cut` selects jobs of the whole workload before all other steps.
         """
         whole = self.whole()
         return self.part(self._fitting(whole if cut is None else cut(whole)))

@@ -62,7 +62,7 @@ class Running:
     """Running jobs by expected end.
 
     The expected end is the start time plus the scheduler's run-time estimate. A job that exceeds its estimate
-    is always expected to end one second from now. Iteration visits a snapshot of the jobs, so that they may be
+    is always expected to end one second from now. Iteration visits a snapshot of the jobs, which may be
     stopped meanwhile.
 
     Parameters

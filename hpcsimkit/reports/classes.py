@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     import pandas
     from matplotlib.figure import Figure
 
-__all__ = ["GROUP_NAMES", "draw_classes", "draw_groups", "groups_of"]
-
 GROUP_NAMES: Mapping[By, str] = {"group": "group (account)", "qos": "QOS"}
 """Display names of groups that differ from the names of their columns."""
 

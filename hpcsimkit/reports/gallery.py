@@ -38,8 +38,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.patches import Patch
 
-__all__ = ["draw_comparison", "draw_pictures"]
-
 GANTT_JOBS = 300
 GANTT_POLICIES = 12
 MOST_RESOURCES = 4
@@ -264,12 +262,7 @@ def draw_comparison(results: plots.Results, metrics: Mapping[str, Mapping[str, f
 
     The two policies of the Gantt charts are the first one and the one with the shortest mean wait time.
 
-    Parameters
-    ----------
-    results : mapping of str to Result
-        Results by the name of the policy.
-    metrics : mapping of str to mapping of str to float or None
-        Metrics of each policy, at least ``mean_wait_time`` and ``mean_bounded_slowdown``.
+    Metrics are at least ``mean_wait_time`` and ``mean_bounded_slowdown``.
     """
     shape = {"width_ratios": [1.05, 1.25, 0.85]}
     figure = new_figure(13.0, 5.6, rows=2, columns=3, gridspec_kw=shape)

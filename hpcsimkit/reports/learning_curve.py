@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["Curve", "draw_learning_curve", "draw_rewards", "plot_column", "plot_validation", "read_curve"]
-
 Floats = NDArray[np.float64]
 Curve = Mapping[str, Floats]
 """Columns of a learning curve: ``steps``, ``validation``, ``reward`` and those logged by the algorithm."""
@@ -56,15 +54,7 @@ COLUMNS = {
 
 
 def read_curve(path: str | os.PathLike[str]) -> dict[str, Floats]:
-    """Read the learning curve written by a trainer.
-
-    Raises
-    ------
-    UsageError
-        The file is not a learning curve.
-    WorkloadError
-        The file cannot be read.
-    """
+    """Read the learning curve written by a trainer."""
     rows = list(csv.DictReader(read_bytes(path, Format.CURVE).decode("utf-8", errors="replace").splitlines()))
     try:
         curve = {
@@ -82,19 +72,9 @@ def draw_learning_curve(
 ) -> Figure:
     """Return a figure of a training: the validation metric, and below it reward and entropy of every round.
 
-    Parameters
-    ----------
-    curve : mapping of str to array of float
-        Columns returned by :func:`read_curve`.
-    metric : str, optional
-        Name of the validation metric in :data:`~hpcsimkit.results.metrics.METRICS`; None without validation.
-    baselines : mapping of str to float, optional
-        Means of the metric under other policies, drawn as horizontal lines.
-    unit : str
-        Unit of the steps.
+    Without validation, `metric` is None; `baselines` are its means under other policies, drawn as horizontal
+    lines. `unit` is that of the steps.
 
-    Examples
-    --------
     >>> curve = {"steps": np.array([10, 20]), "validation": np.array([-9, -4]), "reward": np.array([-8, -5])}
     >>> figure = draw_learning_curve(curve, "mean_wait_time", {"fcfs": 6.0})
     >>> [ax.get_ylabel() for ax in figure.axes]
@@ -169,13 +149,7 @@ def plot_column(curve: Curve, name: str, ax: Axes | None = None) -> Axes:
 
 @style()
 def draw_rewards(curves: Mapping[str, Curve]) -> Figure:
-    """Return a figure with a panel per training: the reward of a sequence over the training steps.
-
-    Parameters
-    ----------
-    curves : mapping of str to curve
-        Learning curves by the name of the panel; see :func:`read_curve`.
-    """
+    """Return a figure with a panel per training: the reward of a sequence over the training steps."""
     from matplotlib.ticker import FuncFormatter, MaxNLocator
 
     figure, columns = panels(len(curves), 3.2, 2.2)

@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["draw_likeness"]
-
 Numbers = NDArray[np.float64]
 
 COLOURS, DASHES = (FIRST, SECOND), ("solid", "dashed")
@@ -50,13 +48,6 @@ ACCURACIES = 21
 def draw_likeness(original: Workload, other: Workload) -> Figure:
     """Return a figure that compares two workloads by properties that a clone preserves, and by others.
 
-    Raises
-    ------
-    WorkloadError
-        All jobs of a workload are submitted at one instant.
-
-    Examples
-    --------
     >>> from hpcsimkit.workloads import Mimic, default_workload
     >>> log = default_workload(np.random.default_rng(1), jobs=100)
     >>> figure = draw_likeness(log, Mimic(log).generate(100, np.random.default_rng(2)))

@@ -1,4 +1,4 @@
-"""Pages of reports: self-contained HTML from the templates of this package."""
+"""Pages of reports from the templates of this package: self-contained HTML, and Markdown."""
 
 from __future__ import annotations
 
@@ -12,16 +12,14 @@ from hpcsimkit.reports.picture import Picture
 if TYPE_CHECKING:
     from markupsafe import Markup
 
-__all__ = ["breakable", "rendered_page", "shown_picture", "swatch"]
-
 
 def rendered_page(template: str, **values: Any) -> str:
-    """Return a page rendered from a template; texts are escaped, unless they are markup."""
+    """Return a page rendered from a template; in HTML, texts are escaped, unless they are markup."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(
         loader=PackageLoader("hpcsimkit.reports"),
-        autoescape=True,
+        autoescape=template.endswith(".html.jinja"),
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,

@@ -21,8 +21,6 @@ from hpcsimkit.workloads.readers.local_time import calendar_of
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["draw_partitions"]
-
 MOST = 8
 """Maximum number of partitions with a row of their own: those with the most node-seconds."""
 

@@ -11,8 +11,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["WIDTH", "Picture", "grid_figure", "without_time"]
-
 WIDTH = 10.0
 """Width of every figure [inches], equal so that the font sizes are equal."""
 

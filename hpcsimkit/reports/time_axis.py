@@ -13,8 +13,6 @@ from hpcsimkit.workloads.readers.local_time import Calendar
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["TimeAxis"]
-
 TICK = 0.55
 """Least distance of ticks [inches]."""
 

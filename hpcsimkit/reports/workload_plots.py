@@ -35,16 +35,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = [
-    "draw_workload",
-    "plot_accuracy",
-    "plot_durations",
-    "plot_hours",
-    "plot_offered_load",
-    "plot_sizes",
-    "plot_weekdays",
-]
-
 FIRST, SECOND = POLICY_COLOURS[1], POLICY_COLOURS[5]
 
 BIN_LENGTHS = (60, 600, HOUR, 6 * HOUR, DAY, 7 * DAY, 28 * DAY)
@@ -55,21 +45,9 @@ MOST_BINS = 150
 def draw_workload(workload: Workload, machine_size: int | None = None) -> Figure:
     """Return a figure with all plots of a workload.
 
-    Parameters
-    ----------
-    workload : Workload
-        Workload with at least one job.
-    machine_size : int or None
-        Number of nodes for the offered load; for workloads with resource requests, the amount of the first
-        resource. By default that of the workload; without any, the offered load is not drawn.
+    `machine_size` is the number of nodes for the offered load, or the amount of the first resource; by
+    default that of the workload. Without any, the offered load is not drawn.
 
-    Raises
-    ------
-    WorkloadError
-        The workload has no job.
-
-    Examples
-    --------
     >>> w = Workload({"submit_time": [0, 3600], "run_time": [60, 30], "nodes": [1, 4]}, machine_size=4)
     >>> [ax.get_title(loc="left") for ax in draw_workload(w).axes][:3]
     ['Arrivals by hour', 'Arrivals by weekday', 'Sizes']

@@ -15,8 +15,6 @@ from hpcsimkit.reports.gantt import OUTAGE, busy_window, rectangles
 from hpcsimkit.reports.plots import Results
 from hpcsimkit.workloads.readers.local_time import calendar_of
 
-__all__ = ["MOST_JOBS", "zoom_data"]
-
 MOST_JOBS = 200_000
 """Maximum number of jobs in the chart, over all policies."""
 

@@ -22,12 +22,7 @@ BINS = 60
 def draw_curves(groups: Mapping[str, Sequence[Curve]], columns: Sequence[str]) -> Figure:
     """Return a figure with a panel for each group of trainings: a line for each of them and each column.
 
-    Parameters
-    ----------
-    groups : mapping of str to sequence of curve
-        Learning curves by panel; see :func:`~hpcsimkit.reports.learning_curve.read_curve`.
-    columns : sequence of str
-        Columns of the curves; those after the first have an axis of their own, on the right.
+    Columns after the first have an axis of their own, on the right.
     """
     figure, across = panels(len(groups), 3.2, 2.2)
     for number, (ax, (name, curves)) in enumerate(zip(list(figure.axes), groups.items(), strict=False)):

@@ -72,23 +72,9 @@ class SequenceSet:
 def starts_apart(first: int, end: int, *, jobs: int, count: int, seed: int) -> list[int]:
     """Sample the start indices of non-overlapping sequences, as independent samples for tests.
 
-    Parameters
-    ----------
-    first, end : int
-        Range of rows with the jobs of all sequences: the first row, and the row after the last.
-    jobs, count : int
-        Number of jobs of a sequence, and number of sequences, reduced to the maximum number of
-        non-overlapping ones.
-    seed : int
-        Random seed; the first sequences do not depend on their number.
+    `first` and `end` are the first row of the jobs, and the row after the last. The count is reduced to the
+    maximum number of non-overlapping sequences; the first ones do not depend on it.
 
-    Raises
-    ------
-    UsageError
-        The range is shorter than a sequence.
-
-    Examples
-    --------
     >>> starts_apart(100, 112, jobs=4, count=2, seed=0)
     [108, 100]
     >>> sorted(starts_apart(100, 112, jobs=4, count=50, seed=0))

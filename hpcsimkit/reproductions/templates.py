@@ -93,19 +93,8 @@ def _with_filters(kind: type[Environment]) -> Environment:
 def rendered(template: str | Path, **values: Any) -> str:
     """Return the text of a template with values in it.
 
-    Parameters
-    ----------
-    template : str or Path
-        Name of a template of this package, such as ``"dras/report.md.jinja"``, or path of a file, which is
-        rendered in a sandbox.
-    **values
-        Values by name.
-
-    Raises
-    ------
-    UsageError
-        The file is no template, or does something that is not allowed in the sandbox; the message names the
-        line.
+    It is the name of a template of this package, such as ``"dras/report.md.jinja"``, or the path of a file,
+    which is rendered in a sandbox. Messages on a file name the line.
     """
     if isinstance(template, Path):
         return tidied(_of_file(template, values))

@@ -13,7 +13,7 @@ from hpcsimkit.agents.catalogue import ENCODERS, EPISODES, MASKS, NETWORKS, REWA
 from hpcsimkit.agents.networks.numpy_networks import SlotScores
 from hpcsimkit.agents.spaces.encoders import QueueWindow
 from hpcsimkit.agents.spaces.masks import Slots
-from hpcsimkit.experiments.parts.learner_parts import Part, part_of
+from hpcsimkit.experiments.parts.learner_parts import Kind, part_of
 from hpcsimkit.experiments.parts.trust import Trust
 from hpcsimkit.io import catalogue
 
@@ -46,7 +46,7 @@ def installed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_training_names_an_encoder_of_another_distribution() -> None:
-    encoder, problem = part_of(Part.all("order")[0], {"name": "theirs"}, {"slots": 4}, None, Trust(()))
+    encoder, problem = part_of(Kind.of_seat("order")[0], {"name": "theirs"}, {"slots": 4}, None, Trust(()))
     assert problem is None and encoder == Theirs(4)
 
 
@@ -59,7 +59,7 @@ def test_a_training_names_an_encoder_of_another_distribution() -> None:
     ],
 )
 def test_what_is_wrong_is_said_in_a_line(name: str, line: str) -> None:
-    _, problem = part_of(Part.all("order")[0], {"name": name}, {"slots": 4}, None, Trust(()))
+    _, problem = part_of(Kind.of_seat("order")[0], {"name": name}, {"slots": 4}, None, Trust(()))
     assert problem is not None and line in problem[1]
 
 

@@ -14,6 +14,7 @@ import pytest
 from hpcsimkit._version import __version__
 from hpcsimkit.agents.catalogue import MASKS
 from hpcsimkit.experiments.parts import registry
+from hpcsimkit.experiments.parts.catalogue import entries
 from hpcsimkit.io import catalogue
 from hpcsimkit.workloads import read_swf
 
@@ -80,7 +81,7 @@ def test_version(cli) -> None:
 
 def test_policies_are_all_listed_and_can_be_made(cli) -> None:
     lines = cli("policies").out.splitlines()
-    for entry in registry.entries():
+    for entry in entries():
         line = next(line for line in lines if line.split(",")[0].split()[0:1] == [entry.name])
         assert entry.kind in line
         if entry.kind in ("order", "pipeline"):

@@ -15,7 +15,7 @@ from hpcsimkit.agents.spaces.masks import AcceptReject
 from hpcsimkit.envs.scenario import Scenario
 from hpcsimkit.errors import UsageError
 from hpcsimkit.experiments.evaluation.explanation import Explanation, explained
-from hpcsimkit.reports.explanation import draw_explanation
+from hpcsimkit.reports.answers import draw_explanation
 from hpcsimkit.workloads import default_workload
 from tests.cli.conftest import CLI
 

@@ -24,7 +24,8 @@ from hpcsimkit.experiments.comparison.campaign import Campaign
 from hpcsimkit.experiments.comparison.experiment import Experiment
 from hpcsimkit.experiments.comparison.policy_run import PolicyRun
 from hpcsimkit.experiments.console import policy_lines
-from hpcsimkit.experiments.parts.registry import entries, make
+from hpcsimkit.experiments.parts.catalogue import entries
+from hpcsimkit.experiments.parts.registry import make
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel import simulators, verified_capacity
 from hpcsimkit.kernel.begun import Begun

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hpcsimkit.experiments.parts.registry import entries, make
+from hpcsimkit.experiments.parts.catalogue import entries
+from hpcsimkit.experiments.parts.registry import make
 from hpcsimkit.jobs.job import Job
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.observers import Observer

@@ -23,7 +23,7 @@ from hpcsimkit._version import __version__
 from hpcsimkit.agents.seats import RandomChoice, play
 from hpcsimkit.cluster.machines import Machines
 from hpcsimkit.errors import PolicyError, StalledError, UsageError
-from hpcsimkit.experiments.checks.policies import random_workloads
+from hpcsimkit.experiments.checks.workloads import random_workloads
 from hpcsimkit.jobs.job import Job
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel import recording

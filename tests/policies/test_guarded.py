@@ -13,7 +13,7 @@ from hpcsimkit import Machines, Pipeline, Simulation, check_policy, make
 from hpcsimkit.cluster.base import Nodes
 from hpcsimkit.cluster.partitions import Partition, Partitions
 from hpcsimkit.errors import UsageError
-from hpcsimkit.experiments.checks.policies import random_workloads
+from hpcsimkit.experiments.checks.workloads import random_workloads
 from hpcsimkit.jobs.job import Job
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.begun import Begun

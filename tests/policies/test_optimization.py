@@ -12,7 +12,8 @@ import pytest
 
 from hpcsimkit.cluster.machines import Machines
 from hpcsimkit.errors import UsageError
-from hpcsimkit.experiments.checks.policies import check_policy, random_workloads
+from hpcsimkit.experiments.checks.policies import check_policy
+from hpcsimkit.experiments.checks.workloads import random_workloads
 from hpcsimkit.experiments.parts.registry import make
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.policies import Optimization

@@ -10,7 +10,7 @@ import pytest
 
 from hpcsimkit import check_policy
 from hpcsimkit.errors import UsageError
-from hpcsimkit.experiments.checks.policies import random_workloads, with_other_ends
+from hpcsimkit.experiments.checks.workloads import random_workloads, with_other_ends
 from hpcsimkit.experiments.parts.registry import make
 from hpcsimkit.jobs.job import Job
 from hpcsimkit.jobs.workload import Workload

@@ -11,7 +11,8 @@ import pytest
 
 from hpcsimkit.errors import UsageError
 from hpcsimkit.experiments.parts import registry
-from hpcsimkit.experiments.parts.registry import entries, make
+from hpcsimkit.experiments.parts.catalogue import Entry, entries
+from hpcsimkit.experiments.parts.registry import make
 from hpcsimkit.io import catalogue
 from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.policies import (
@@ -47,7 +48,7 @@ def test_nothing_of_the_catalogue_is_missing() -> None:
 
 
 @pytest.mark.parametrize("entry", entries(), ids=lambda entry: entry.name)
-def test_every_name_runs_alone_and_has_one_line(entry: registry.Entry) -> None:
+def test_every_name_runs_alone_and_has_one_line(entry: Entry) -> None:
     assert entry.summary and "\n" not in entry.summary
     if entry.name == "boosting":
         pytest.importorskip("sklearn")

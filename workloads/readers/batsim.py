@@ -68,7 +68,9 @@ def read_batsim(path: str | os.PathLike[str], *, strict: bool = False) -> Worklo
     for name in dict.fromkeys(cells["other"]):
         if name:
             other = parse(cells["other"], lambda text, name=name: int(text == name))[0] > 0  # type: ignore[misc]
-            sieve.leave_out(other, f"profile without a duration: {name}", "a profile that is a delay", cells["other"])
+            sieve.leave_out(
+                other, f"profile without a duration: {name}", "a profile that is a delay", cells["other"]
+            )
     submit = sieve.parse("subtime", _seconds)
     run = sieve.parse("run", _seconds)
     limit = sieve.parse("walltime", lambda text: _seconds(text) if text else UNKNOWN)
@@ -138,5 +140,3 @@ def _seconds(text: str) -> int:
         return int(np.rint(float(text)))
     except (ValueError, OverflowError):
         raise UsageError(f"a time in seconds needed, found {shown(text)}") from None
-
-

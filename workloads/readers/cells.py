@@ -156,6 +156,7 @@ class Moment:
         self.fold = fold
 
     def __call__(self, text: str) -> int:
+        """Return the seconds of a cell."""
         if text.lower() in NO_MOMENT:
             return UNKNOWN
         if UNIX_TIME.fullmatch(text) and text.isascii():

@@ -58,8 +58,8 @@ def read_job_table(
 ) -> Workload:
     """Read a job table, plain or gzip.
 
-    The columns may be in any order; ``ReqCPUs, ActualDuration, Submit`` are required. Columns with other names
-    are not read, unless they may be misspelled ones, which is an error.
+    The columns may be in any order; ``ReqCPUs, ActualDuration, Submit`` are required. Others are not read,
+    unless they may be misspelled ones, which is an error.
 
     ==================  =============================================================================
     ``JobName``         any text; ``<word><number>`` gives the job number, see below
@@ -198,7 +198,8 @@ def _memory(sieve: Sieve, unit: str) -> Column:
     def read(text: str) -> int:
         if text and any(map(str.isalpha, text)) != with_unit:
             raise UsageError(
-                f"mixed units: a unit in every cell or in none needed, found {shown(text)} after {shown(first)}"
+                f"mixed units: a unit in every cell or in none needed, "
+                f"found {shown(text)} after {shown(first)}"
             )
         return min(memory_bytes(text if with_unit or not text else f"{text} {unit}"), AMOUNT_LIMIT + 1)
 
@@ -332,7 +333,10 @@ def _cells(workload: Workload) -> Iterator[tuple[str, list[int] | list[str]]]:
     yield "ReqGPUs", _amounts(workload, "gpus")
     for name in workload.resources:
         if name not in RESOURCES:
-            yield f"{ASKED}{name.replace('gpus:', 'GPUs:').replace(MIG, MIG.upper())}", _amounts(workload, name)
+            yield (
+                f"{ASKED}{name.replace('gpus:', 'GPUs:').replace(MIG, MIG.upper())}",
+                _amounts(workload, name),
+            )
     yield "ReqDuration", workload.requested_time.tolist()
     yield "ActualDuration", workload.run_time.tolist()
     yield "Submit", workload.submit_time.tolist()

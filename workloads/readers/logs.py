@@ -88,7 +88,11 @@ SWF_NAME = re.compile(r"\.swf(\.\w+)?$", re.IGNORECASE)
 EACH_NODE = "CPUs, GPUs and their models, memory, on each node"
 
 SWF = LogFormat(
-    "Standard Workload Format", read_swf, looks=_is_swf, mark="a comment (`;`) or numbers", requests="processors"
+    "Standard Workload Format",
+    read_swf,
+    looks=_is_swf,
+    mark="a comment (`;`) or numbers",
+    requests="processors",
 )
 WITH_MARKS = (
     LogFormat(
@@ -98,13 +102,21 @@ WITH_MARKS = (
         requests="CPUs, GPUs and their models, memory, on one machine or several, or pooled",
     ),
     LogFormat("openb pod list", read_openb, ("gpu_milli",), requests="thousandths of CPUs and GPUs, memory"),
-    LogFormat("Philly (MURI)", read_philly, looks=_is_table("num_gpu", "duration"), mark="columns `num_gpu`, `duration`", requests="GPUs, pooled"),
+    LogFormat(
+        "Philly (MURI)",
+        read_philly,
+        looks=_is_table("num_gpu", "duration"),
+        mark="columns `num_gpu`, `duration`",
+        requests="GPUs, pooled",
+    ),
     LogFormat("Eagle", read_eagle, ("wallclock_req",), requests="CPUs, GPUs, memory on each node"),
     LogFormat("sacct --parsable2", read_sacct, ("JobID", "JobIDRaw"), requests=EACH_NODE),
     LogFormat(
         "sacct --json, squeue --json",
         read_slurm_json,
-        looks=lambda start: "jobs" in start.keys and {"meta", "job_id"} & {*start.keys} and "profiles" not in start.keys,
+        looks=lambda start: (
+            "jobs" in start.keys and {"meta", "job_id"} & {*start.keys} and "profiles" not in start.keys
+        ),
         mark="JSON with `jobs` and `meta`",
         requests=EACH_NODE,
     ),
@@ -125,7 +137,9 @@ WITH_MARKS = (
     LogFormat(
         "Grid Engine accounting",
         read_sge,
-        looks=lambda start: re.search(r"^[^:#\n]+(?::[^:\n]*){4}:\d+:[^:\n]*:-?\d+:\d{9,13}:\d+:\d+:", start.text, re.MULTILINE),
+        looks=lambda start: re.search(
+            r"^[^:#\n]+(?::[^:\n]*){4}:\d+:[^:\n]*:-?\d+:\d{9,13}:\d+:\d+:", start.text, re.MULTILINE
+        ),
         mark="fields separated by `:`, the sixth a job number, three Unix times",
         requests="slots, GPUs, memory, pooled",
     ),
@@ -145,7 +159,7 @@ WITH_MARKS = (
     ),
 )
 LOG_FORMATS = (SWF, *WITH_MARKS)
-"""Formats that :func:`read_log` detects: those after SWF, in this order, those of plug-ins with marks, and SWF."""
+"""Formats that :func:`read_log` detects: those after SWF in this order, plug-ins with marks, and SWF."""
 
 SACCT = next(form for form in LOG_FORMATS if form.read is read_sacct)
 
@@ -266,7 +280,8 @@ def _has_jobs_of_sacct(start: Start) -> bool:
 
 JOB = re.compile(r"\d+(_(\d+|\[.*))?(\+\d+)?(\..+)?")
 STATE = re.compile(
-    r"(COMPLETED|FAILED|TIMEOUT|CANCELLED( by \d+)?\+?|OUT_OF_MEMORY|NODE_FAIL|PREEMPTED|RUNNING|PENDING|REQUEUED)"
+    r"(COMPLETED|FAILED|TIMEOUT|CANCELLED( by \d+)?\+?|OUT_OF_MEMORY|NODE_FAIL|PREEMPTED|RUNNING|PENDING"
+    r"|REQUEUED)"
 )
 TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d.*|\d{10}(\.\d+)?|Unknown")
 

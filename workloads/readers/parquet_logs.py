@@ -31,14 +31,20 @@ FDATA_FIELDS = ("jid", "adt", "sdt", "edt", "nnumr", "elpl")
 
 GIGABYTE = 10**9
 
-PM100_NAMES = {"user": "user_id", "group": "group_id", "queue": "partition", "partition": "partition", "qos": "qos"}
+PM100_NAMES = {
+    "user": "user_id",
+    "group": "group_id",
+    "queue": "partition",
+    "partition": "partition",
+    "qos": "qos",
+}
 
 
 def read_pm100(path: str | os.PathLike[str], *, strict: bool = False) -> Workload:
     """Read the job table of PM100, of the supercomputer Marconi100 of CINECA (2020).
 
-    The table accompanies F. Antici et al., "PM100: A Job Power Consumption Dataset of a Large-scale Production
-    HPC System", SC Workshops 2023; its columns are described at https://github.com/francescoantici/PM100-data.
+    The table accompanies F. Antici et al., "PM100: A Job Power Consumption Dataset of a Large-scale
+    Production HPC System", SC Workshops 2023; its columns are described at https://github.com/francescoantici/PM100-data.
 
     - Requested cores, GPUs and memory are totals; they are divided by the nodes, rounded up. Memory is taken
       as GB.
@@ -157,7 +163,9 @@ def _damaged(path: str | os.PathLike[str], error: Exception) -> WorkloadError:
     return WorkloadError(f"{path}: the Parquet file cannot be read: {' '.join(str(error).split())[:200]}")
 
 
-def _table(path: str | os.PathLike[str], needed: Sequence[str], optional: Collection[str], what: str) -> Table:
+def _table(
+    path: str | os.PathLike[str], needed: Sequence[str], optional: Collection[str], what: str
+) -> Table:
     """Return the columns of a Parquet file as cells; times are Unix times."""
     from pyarrow import ArrowException, parquet
 
@@ -165,7 +173,9 @@ def _table(path: str | os.PathLike[str], needed: Sequence[str], optional: Collec
     there = parquet_columns(content, path)
     missing = [name for name in needed if name not in there]
     if missing:
-        raise WorkloadError(f"{path}: a table of {what} needs the column {missing[0]}, found {', '.join(there)[:200]}")
+        raise WorkloadError(
+            f"{path}: a table of {what} needs the column {missing[0]}, found {', '.join(there)[:200]}"
+        )
     chosen = [name for name in there if name in {*needed, *optional}]
     try:
         rows = parquet.read_metadata(io.BytesIO(content)).num_rows

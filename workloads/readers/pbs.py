@@ -1,7 +1,7 @@
 """Reader for the accounting of PBS Pro, OpenPBS and Torque.
 
-A line has a date, a kind of record, a job and attributes, separated by semicolons; the record ``E`` of the end
-of a job has all that is known of it. See the PBS Professional Administrator's Guide, "Accounting", and
+A line has a date, a kind of record, a job and attributes, separated by semicolons; the record ``E`` of the
+end of a job has all that is known of it. See the PBS Professional Administrator's Guide, "Accounting", and
 http://docs.adaptivecomputing.com, "Accounting records".
 """
 
@@ -44,8 +44,8 @@ def read_pbs(path: str | os.PathLike[str], *, strict: bool = False) -> Workload:
     - Amounts are those of ``Resource_List``: ``select``, ``nodes``, ``ncpus``, ``mem``, ``ngpus``. Totals are
       divided by the number of nodes, rounded up: the different hosts in ``exec_host``, else ``nodect``, else
       the chunks. Jobs with ``place=excl`` have whole nodes.
-    - ``requested_time`` is ``Resource_List.walltime``, else the run time. A job that became eligible after its
-      creation (``etime``) counts as submitted then.
+    - ``requested_time`` is ``Resource_List.walltime``, else the run time. A job that became eligible after
+      its creation (``etime``) counts as submitted then.
     - ``status`` is 1 for an ``Exit_status`` of 0, else 0.
 
     Parameters
@@ -143,12 +143,18 @@ def _request(values: Mapping[str, str]) -> dict[str, str]:
         for name, value in values.items()
         if name.startswith("Resource_List.")
     }
-    hosts = {part.strip("()").partition("/")[0].partition(":")[0] for part in values.get("exec_host", "").split("+")}
+    hosts = {
+        part.strip("()").partition("/")[0].partition(":")[0]
+        for part in values.get("exec_host", "").split("+")
+    }
     chunks = [_chunk(part) for part in (listed.get("select") or listed.get("nodes") or "").split("+") if part]
     count = sum(number for number, _ in chunks)
 
     def total(*names: str) -> int:
-        return sum(number * next((_amount(each[name]) for name in names if name in each), 0) for number, each in chunks)
+        return sum(
+            number * next((_amount(each[name]) for name in names if name in each), 0)
+            for number, each in chunks
+        )
 
     cpus = total("ncpus", "ppn") or count
     cpus = _amount(listed.get("ncpus", "")) if listed.get("ncpus", "0") != "0" else cpus

@@ -5,8 +5,8 @@ cells are split at once; all others, and cells in quotes, one by one:
 
 - A cell in double quotes may contain separators, doubled quotes and line breaks.
 - A line with too many cells has separators in a text that the program did not escape. The cells of it are
-  put together again if there is only one way to do so, for all columns that are read, in which each cell looks
-  like one of its column.
+  put together again if there is only one way to do so, for all columns that are read, in which each cell
+  looks like one of its column.
 - Lines with too few cells have line breaks in such a text; they are joined in the same way.
 """
 
@@ -275,7 +275,9 @@ class _Splitter:
         if "\r" in block:
             block = block.replace("\r\n", "\n").removesuffix("\r")
         letters = np.frombuffer(block.encode() + b"\n", dtype=np.uint8)
-        ends = np.searchsorted(np.flatnonzero(letters == ord(separator)), np.flatnonzero(letters == ord("\n")))
+        ends = np.searchsorted(
+            np.flatnonzero(letters == ord(separator)), np.flatnonzero(letters == ord("\n"))
+        )
         if (np.diff(ends, prepend=0) != width - 1).any():
             return False
         cells = block.replace("\n", separator).split(separator)

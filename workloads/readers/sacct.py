@@ -169,7 +169,9 @@ COLUMNS = Columns(
         ),
         **dict.fromkeys(("reqtres", "alloctres"), _is_list),
         "reqmem": like(r"[\d.]+[kmgtpe]?[cn?]?|reqmem"),
-        **dict.fromkeys(("priority", "uid", "gid", "associd", "qosraw", "dbindex", "cputimeraw", "ntasks"), NUMBER),
+        **dict.fromkeys(
+            ("priority", "uid", "gid", "associd", "qosraw", "dbindex", "cputimeraw", "ntasks"), NUMBER
+        ),
         **dict.fromkeys(("reserved", "planned", "cputime", "totalcpu", "usercpu", "systemcpu"), SPAN),
         "flags": like(r"[a-z,_]+"),
         "reason": like(r"[\w().:,-]+"),
@@ -390,9 +392,7 @@ def _refuse_without_header(path: str | os.PathLike[str]) -> None:
     first = start.partition("\n")[0].strip()
     words = re.split(r"\W+", first.lower())
     if first and not SPELLING.keys() & set(words) and re.search(r"\S\W*[^\s\w]", first):
-        raise WorkloadError(
-            f"{path}:1: a header line of sacct is needed, found {shown(first)}; {NO_HEADER}"
-        )
+        raise WorkloadError(f"{path}:1: a header line of sacct is needed, found {shown(first)}; {NO_HEADER}")
 
 
 def _check_fields(table: Table) -> None:
@@ -492,9 +492,7 @@ def _note_clusters(sieve: Sieve) -> None:
 # --- times ---------------------------------------------------------------------------------------------
 
 
-def _times(
-    sieve: Sieve, zone: tzinfo | None, default_times: Mapping[str, int]
-) -> dict[str, ArrayLike]:
+def _times(sieve: Sieve, zone: tzinfo | None, default_times: Mapping[str, int]) -> dict[str, ArrayLike]:
     """Return the time columns; exclude jobs that never started or have not ended."""
     columns, rows = sieve.table.columns, len(sieve.table)
     names = sieve.table.columns[_id_field(sieve.table)]

@@ -42,7 +42,9 @@ NUMBER = like(r"-?[\d.e+-]+")
 COLUMNS = Columns(
     read={name: name for name in READ},
     looks={
-        **dict.fromkeys((*SGE_FIELDS[5:6], *SGE_FIELDS[7:31], "slots", "task_number", "cpu", "mem", "io"), NUMBER),
+        **dict.fromkeys(
+            (*SGE_FIELDS[5:6], *SGE_FIELDS[7:31], "slots", "task_number", "cpu", "mem", "io"), NUMBER
+        ),
         **dict.fromkeys(("iow", "arid", "ar_submission_time"), NUMBER),
         "maxvmem": like(r"[\d.e+-]+[kmgt]?"),
         "category": like(r"none|-.*"),
@@ -73,8 +75,8 @@ def read_sge(path: str | os.PathLike[str], *, strict: bool = False) -> Workload:
       are totals over any machines, and ``spread`` is 1.
     - Memory (``h_vmem``, else ``mem_free``) per slot, GPUs, and the requested time (``h_rt``) are in the
       ``category``; without it, the run time is taken.
-    - Skipped are jobs that never started, lines of the tasks of parallel jobs (``pe_taskid``), which are parts
-      of them, and lines that cannot be parsed.
+    - Skipped are jobs that never started, lines of the tasks of parallel jobs (``pe_taskid``), which are
+      parts of them, and lines that cannot be parsed.
     - ``status`` is 1 for an exit status of 0, else 0. Queues are also the partitions.
 
     Parameters
@@ -95,7 +97,9 @@ def read_sge(path: str | os.PathLike[str], *, strict: bool = False) -> Workload:
     sieve = Sieve(table, strict)
     cells = table.columns
     whole_jobs = EncodedCells([""], np.zeros(len(table), dtype=np.int64))
-    tasks = parse(cells.get("pe_taskid", whole_jobs), lambda task: int(task.upper() not in ("", "NONE")))[0] > 0
+    tasks = (
+        parse(cells.get("pe_taskid", whole_jobs), lambda task: int(task.upper() not in ("", "NONE")))[0] > 0
+    )
     sieve.leave_out(tasks, "task of a parallel job")
     submit, start, end = (sieve.parse(name, _time) for name in ("submission_time", "start_time", "end_time"))
     sieve.leave_out(start <= 0, "never started", "a job that started", cells["start_time"])

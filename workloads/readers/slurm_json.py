@@ -1,7 +1,7 @@
 """Reader for jobs of Slurm in JSON: ``sacct --json``, ``squeue --json``, ``scontrol show job --json``.
 
-The names and forms of the values changed with the versions of Slurm's data parser; all of them become the cells
-that ``sacct --parsable2`` prints.
+The names and forms of the values changed with the versions of Slurm's data parser; all of them become the
+cells that ``sacct --parsable2`` prints.
 """
 
 from __future__ import annotations
@@ -160,7 +160,13 @@ def _table(value: object) -> Mapping[str, Any]:
 
 
 def _text(value: object) -> str:
-    return value if isinstance(value, str) else "" if value is None or isinstance(value, dict | list) else f"{value}"
+    return (
+        value
+        if isinstance(value, str)
+        else ""
+        if value is None or isinstance(value, dict | list)
+        else f"{value}"
+    )
 
 
 def _number(value: object) -> str:

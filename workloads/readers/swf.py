@@ -107,7 +107,7 @@ def read_swf(
     - ``nodes`` is the number of requested processors (field 8), or of allocated processors (field 5) if field
       8 is unknown; with ``size="allocated"`` in reverse order.
     - ``requested_time`` is field 9, or the run time if field 9 is unknown; at least 1 s.
-    - Fractions are rounded to the nearest integer. Names in fields 12 to 16 are numbered; the labels have them.
+    - Fractions are rounded to the nearest integer. Names in fields 12 to 16 are numbered, and are labels.
     - Lines with a status (field 11) of 2 to 4 are parts of jobs, and are skipped if the job has a line of its
       own. Other statuses are kept but not interpreted.
     - Skipped are malformed lines and jobs without processors, without a run time (< 0; 0 is valid), with a
@@ -257,7 +257,7 @@ def _rules(fields: Numbers, nodes: Numbers) -> Iterator[Rule]:
 
 
 def _parts_of_jobs(fields: Numbers) -> tuple[Mask, Mask]:
-    """Return masks of the lines that are parts of jobs: those of jobs with a line of their own, and others."""
+    """Return masks of lines that are parts of jobs: those of jobs with a line of their own, and others."""
     partial = (fields[10] >= 2) & (fields[10] <= 4)
     if not partial.any():
         return partial, partial
@@ -301,9 +301,7 @@ def _skip(lines: Lines, rules: list[Rule], parts: Mask) -> tuple[dict[str, int],
     return skipped, usable
 
 
-def _refuse_unusable(
-    path: str | os.PathLike[str], lines: Lines, rules: list[Rule], parts: Mask
-) -> None:
+def _refuse_unusable(path: str | os.PathLike[str], lines: Lines, rules: list[Rule], parts: Mask) -> None:
     """Raise an error for the first line of the file that breaks a rule or repeats a job number."""
     problems = [(line, f"18 numbers needed, found {found}") for line, found in lines.malformed[:1]]
     for rule in rules:

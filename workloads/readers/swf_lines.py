@@ -20,7 +20,7 @@ BLOCK_SIZE = 1 << 18
 """Bytes parsed together: large enough for numpy, small enough for the processor's cache."""
 
 NAMED = range(11, 16)
-"""Positions of the fields that may hold names in place of numbers: user, group, executable, queue, partition."""
+"""Positions of the fields that may hold names: user, group, executable, queue, partition."""
 
 NUMBER = re.compile(rb"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
 GROUPED = re.compile(rb"[+-]?\d{1,3}(,\d{3})+(\.\d*)?")

@@ -262,6 +262,7 @@ class InBulk:
         self.parser = parser
 
     def __call__(self, text: str) -> int:
+        """Return the number in a cell."""
         return self.parser(text)
 
     def bulk(self, cells: Cells) -> tuple[Column, NDArray[np.intp]]:

@@ -13,10 +13,9 @@ from hpcsimkit.errors import UsageError
 from hpcsimkit.experiments.checks.learner_parts import check_agent, check_encoder, check_reward
 from hpcsimkit.experiments.checks.policies import check_policy
 from hpcsimkit.experiments.parts import registry
+from hpcsimkit.experiments.parts.spelling import parts_in
 from hpcsimkit.experiments.parts.trust import Trust
 from hpcsimkit.kernel.policy import Policy
-
-__all__ = ["KINDS", "checked", "part_named"]
 
 MODEL = ".hpcsim"
 
@@ -32,27 +31,12 @@ def part_named(
 ) -> Policy | Encoder | Reward | Agent:
     """Return the part of a name.
 
-    Parameters
-    ----------
-    name : str
-        Path of an agent (``.hpcsim``), name of a policy in the form of
-        :func:`~hpcsimkit.experiments.parts.registry.make`, ``module:Name`` or ``file.py:Name`` of an encoder
-        or reward, or name of one of the kit, all with optional parameters in parentheses.
-    trust : Trust
-        Permission to import code.
-    kind : str, optional
-        Kind of the part, one of `KINDS`; by default found from its class. A name of the kit without a kind is
-        that of a policy.
-    parts : str, optional
-        Module or file.py with user-defined classes of an agent's encoder and mask.
+    It is the path of an agent (``.hpcsim``), the name of a policy in the form of
+    :func:`~hpcsimkit.experiments.parts.registry.make`, ``module:Name`` or ``file.py:Name`` of an encoder or
+    reward, or the name of one of the kit, with optional parameters in parentheses. The `kind` is found from
+    its class by default; a name of the kit without a kind is that of a policy. `parts` is a module or file.py
+    with user-defined classes of an agent's encoder and mask.
 
-    Raises
-    ------
-    UsageError
-        The name is unknown, cannot be imported, or is that of another kind.
-
-    Examples
-    --------
     >>> part_named("QueueWindow(slots=4)", Trust(()), "encoder"), part_named("sjf", Trust(()))
     (QueueWindow(slots=4), Pipeline(order=SJF()))
     """
@@ -70,20 +54,20 @@ def part_named(
 
 def _encoder_or_reward(name: str, kind: str | None, trust: Trust) -> Any:
     """Return the encoder or reward of a name; None if it can only be that of a policy."""
-    if kind == "policy" or (kind is None and ":" not in name) or len(registry.split(name)) > 1:
+    if kind == "policy" or (kind is None and ":" not in name) or len(parts := parts_in(name)) > 1:
         return None
-    component = registry.parsed(name, name)
-    if component.code:
-        found = trust.imported(component.key)
+    (part,) = parts
+    if part.code:
+        found = trust.imported(part.key)
     elif kind == "agent":
         raise UsageError(f"an agent's file (*{MODEL}) is needed, found {name!r}")
     else:
-        found = (ENCODERS if kind == "encoder" else REWARDS).named(component.key)
+        found = (ENCODERS if kind == "encoder" else REWARDS).named(part.key)
     bases = tuple(BASES.values())
     if isinstance(found, bases):
         return found
     if isinstance(found, type) and issubclass(found, bases):
-        return registry.called(found, component)
+        return registry.called(found, part)
     if isinstance(found, type) and not issubclass(found, registry.KINDS):
         raise UsageError(
             f"{name!r}: a policy or a stage of one, an encoder, a reward or an agent's file can be checked, "
@@ -100,25 +84,8 @@ def checked(
     seed: int = 0,
     oracle: bool = False,
 ) -> str:
-    """Check a part; return one line that says what was checked.
+    """Check a part, an encoder or reward at the seat `stage`; return one line that says what was checked.
 
-    Parameters
-    ----------
-    part : Policy, Encoder, Reward or Agent
-        The part to check.
-    stage : str
-        Seat at which an encoder or reward is used. Default: ``"order"``.
-    cluster, seed, oracle
-        As in :func:`~hpcsimkit.experiments.checks.policies.check_policy` and
-        :func:`~hpcsimkit.experiments.checks.learner_parts.check_encoder`.
-
-    Raises
-    ------
-    CheckError
-        A check failed.
-
-    Examples
-    --------
     >>> print(checked(part_named("sjf+easy", Trust(()))))  # doctest: +ELLIPSIS
     Pipeline(...): passed on 8 workloads, 480 jobs: parameters; capacity, starts and ends; ...
     """

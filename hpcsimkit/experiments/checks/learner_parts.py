@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Literal, NamedTuple
@@ -18,18 +18,18 @@ from hpcsimkit.agents.networks.numpy_networks import Network
 from hpcsimkit.cluster.machines import Machines
 from hpcsimkit.cluster.opaque import AnyCluster
 from hpcsimkit.compiled import open_seats
-from hpcsimkit.envs.interfaces import Encoder, Mask, Observation, Reward, actions_of, shape_of
+from hpcsimkit.envs.interfaces import Encoder, Mask, Reward, actions_of, shape_of
 from hpcsimkit.errors import UsageError
-from hpcsimkit.experiments.checks.policies import (
+from hpcsimkit.experiments.checks.policies import check_policy
+from hpcsimkit.experiments.checks.runner import (
     CheckError,
+    CheckReport,
+    Checks,
     Failure,
-    check_policy,
-    machines_of_three_types,
     parameter_problem,
-    problem_of,
-    random_workloads,
-    with_other_ends,
+    pass_all,
 )
+from hpcsimkit.experiments.checks.workloads import machines_of_three_types, random_workloads
 from hpcsimkit.experiments.parts import registry
 from hpcsimkit.experiments.parts.learner_parts import seated
 from hpcsimkit.jobs.workload import Workload
@@ -41,44 +41,15 @@ from hpcsimkit.kernel.simulation import Simulation
 from hpcsimkit.policies.one_seat.catalogue import ONE_SEAT
 from hpcsimkit.results.result import Result
 
-__all__ = ["PartReport", "check_agent", "check_encoder", "check_reward"]
+__all__ = ["check_agent", "check_encoder", "check_reward"]
 
 Simulators = Literal["simpy", "compiled"]
 
 SLOTS = 16
 """Number of options of a seat, unless the component has a number of its own."""
 
-INSTANTS = 3
-"""Number of instants of each workload after which the future is changed."""
-
 ON_MACHINES = ("placement", "dispatch")
 """Seats whose options are machines."""
-
-
-@dataclass(frozen=True)
-class PartReport:
-    """Report of a component that passed all checks.
-
-    Attributes
-    ----------
-    part : str
-        Representation of the component.
-    checks : tuple of str
-        Names of the checks.
-    workloads : int
-        Number of workloads.
-    decisions : int
-        Number of decisions.
-    """
-
-    part: str
-    checks: tuple[str, ...]
-    workloads: int
-    decisions: int
-
-    def __str__(self) -> str:
-        head = f"{self.part}: passed on {self.workloads} workloads, {self.decisions} decisions"
-        return "\n".join([head, *(f"  {check}" for check in self.checks)])
 
 
 def check_encoder(
@@ -88,7 +59,7 @@ def check_encoder(
     cluster: AnyCluster | int | None = None,
     seed: int = 0,
     oracle: bool = False,
-) -> PartReport:
+) -> CheckReport:
     """Check that an encoder can be learned from: shape, bounds, repeatability, no look into the future.
 
     Parameters
@@ -108,7 +79,7 @@ def check_encoder(
 
     Returns
     -------
-    PartReport
+    CheckReport
         Summary of the checks.
 
     Raises
@@ -137,27 +108,28 @@ def check_encoder(
     """
     if not isinstance(encoder, Encoder):
         raise UsageError(f"check_encoder needs an Encoder, found {encoder!r}")
-    runner = _Runner(stage, getattr(encoder, "slots", SLOTS), cluster, seed)
-    observed = _Observed(encoder, runner)
+    seat = _Seat(stage, getattr(encoder, "slots", SLOTS), cluster, seed)
+    shape_of(encoder)
+    common = _SeatChecks(encoder, seat, seat.observed)
     checks: dict[str, Failure] = {
-        "shape, type and bounds": observed.writes_badly,
-        "same decision, same observation": observed.is_not_repeatable,
-        "no state kept between episodes": observed.remembers,
-        "the run is left alone": observed.changes_the_run,
+        "shape, type and bounds": lambda workload: _written_badly(encoder, common.trace(workload)),
+        "same decision, same observation": lambda workload: _encoded_otherwise(
+            seat.observed(copy.deepcopy(encoder), workload, times=2)
+        ),
+        "no state kept between episodes": common.remembers,
+        "the run is left alone": common.changes_the_run,
     }
     if not oracle:
         checks |= {
-            "run times not known before the end": observed.is_clairvoyant,
-            "later submissions not known": observed.knows_what_is_to_come,
+            "run times not known before the end": common.is_clairvoyant,
+            "later submissions not known": common.knows_what_is_to_come,
         }
-    if _declared(encoder):
-        checks["the same in compiled runs"] = observed.differs_in_compiled_runs
-    return _report(encoder, runner, checks)
+    return _report(encoder, seat, checks | common.of_compiled_runs())
 
 
 def check_reward(
     reward: Reward, stage: str = "order", *, cluster: AnyCluster | int | None = None, seed: int = 0
-) -> PartReport:
+) -> CheckReport:
     """Check that a reward is a finite number, repeatable, and forgotten after an episode.
 
     A reward may read the future, run times for example, since agents do not observe it.
@@ -168,14 +140,12 @@ def check_reward(
         The reward to check; each run uses a copy, but for the check of what it keeps.
     stage : {"order", "inspector", "placement", "backfiller", "dispatch", "two-level"}
         Seat at whose decisions it is taken.
-    cluster : Cluster or int, optional
-        Machines, or number of nodes; see :func:`check_encoder`.
-    seed : int
-        Random seed of the workloads, 0 or more. Default: 0.
+    cluster, seed
+        As for :func:`check_encoder`.
 
     Returns
     -------
-    PartReport
+    CheckReport
         Summary of the checks.
 
     Raises
@@ -199,34 +169,30 @@ def check_reward(
     """
     if not isinstance(reward, Reward):
         raise UsageError(f"check_reward needs a Reward, found {reward!r}")
-    runner = _Runner(stage, SLOTS, cluster, seed)
-    taken = _Taken(reward, runner)
+    seat = _Seat(stage, SLOTS, cluster, seed)
+    common = _SeatChecks(reward, seat, seat.rewarded)
     checks: dict[str, Failure] = {
-        "finite numbers": taken.is_no_number,
-        "same episode, same rewards": taken.is_not_repeatable,
-        "no state kept between episodes": taken.remembers,
-        "the run is left alone": taken.changes_the_run,
+        "finite numbers": lambda workload: _no_number(common.trace(workload)),
+        "same episode, same rewards": common.is_not_repeatable,
+        "no state kept between episodes": common.remembers,
+        "the run is left alone": common.changes_the_run,
     }
-    if _declared(reward):
-        checks["the same in compiled runs"] = taken.differs_in_compiled_runs
-    return _report(reward, runner, checks)
+    return _report(reward, seat, checks | common.of_compiled_runs())
 
 
-def check_agent(agent: Agent, *, cluster: AnyCluster | int | None = None, seed: int = 0) -> PartReport:
+def check_agent(agent: Agent, *, cluster: AnyCluster | int | None = None, seed: int = 0) -> CheckReport:
     """Check an agent: its encoder, its mask, its file, and the rules for policies.
 
     Parameters
     ----------
     agent : Agent
         The agent to check.
-    cluster : Cluster or int, optional
-        Machines, or number of nodes; see :func:`check_encoder`.
-    seed : int
-        Random seed of the workloads, 0 or more. Default: 0.
+    cluster, seed
+        As for :func:`check_encoder`.
 
     Returns
     -------
-    PartReport
+    CheckReport
         Summary of the checks.
 
     Raises
@@ -251,23 +217,21 @@ def check_agent(agent: Agent, *, cluster: AnyCluster | int | None = None, seed: 
         if not isinstance(part, base):
             raise UsageError(f"check_agent needs a {base.__name__} as {name}, found {part!r}")
     encoder = check_encoder(agent.encoder, agent.stage, cluster=cluster, seed=seed)
-    runner = _Runner(agent.stage, agent.slots or SLOTS, cluster, seed)
-    masked = _Masked(agent, runner)
+    seat = _Seat(agent.stage, agent.slots or SLOTS, cluster, seed)
+    masked = _Masked(agent, seat)
     checks: dict[str, Failure] = {
         "scores of the network": masked.has_no_scores,
         "actions are options": masked.has_wrong_actions,
         "the same after saving and loading": masked.changes_in_its_file,
     }
-    report = _report(agent, runner, checks)
-    policy = runner.policy(copy.deepcopy(agent))
-    check_policy(policy, workloads=runner.workloads, cluster=runner.cluster, seed=seed)
+    report = _report(agent, seat, checks)
+    policy = seat.policy(copy.deepcopy(agent))
+    check_policy(policy, workloads=seat.workloads, cluster=seat.cluster, seed=seed)
     of_encoder = [f"encoder: {check}" for check in encoder.checks]
-    return PartReport(
-        report.part, (*of_encoder, *checks, "rules of policies"), report.workloads, report.decisions
-    )
+    return replace(report, checks=(*of_encoder, *checks, "rules of policies"))
 
 
-def _report(part: Any, runner: _Runner, checks: dict[str, Failure]) -> PartReport:
+def _report(part: Any, seat: _Seat, checks: Mapping[str, Failure]) -> CheckReport:
     """Apply the checks to all workloads."""
     names, text = list(checks), _text_of(part)
     if not isinstance(part, Agent):
@@ -275,20 +239,12 @@ def _report(part: Any, runner: _Runner, checks: dict[str, Failure]) -> PartRepor
         problem = parameter_problem(part)
         if problem is not None:
             raise CheckError(f"{part!r} fails 'parameters': {problem}")
-    for workload in runner.workloads:
-        for name, failure in checks.items():
-            problem = problem_of(failure, workload)
-            if problem is not None:
-                raise CheckError(f"{text} fails {name!r}: {problem}; on {workload.name}")
-    decisions = sum(1 for workload in runner.workloads for _ in runner.decisions(workload))
+    pass_all(text, checks, seat.workloads)
+    decisions = sum(1 for workload in seat.workloads for _ in decisions_of(seat.simulation(workload)))
     if not decisions:
-        raise UsageError(f"there is no decision for the {runner.stage} seat on {runner.cluster!r}")
-    return PartReport(text, tuple(names), len(runner.workloads), decisions)
-
-
-def _declared(part: Encoder | Reward) -> bool:
-    """Return whether the class of a component declares that compiled runs show all that it reads."""
-    return bool(vars(type(part)).get("reads_compiled"))
+        raise UsageError(f"there is no decision for the {seat.stage} seat on {seat.cluster!r}")
+    jobs = sum(map(len, seat.workloads))
+    return CheckReport(text, tuple(names), len(seat.workloads), jobs, decisions)
 
 
 def _text_of(part: Any) -> str:
@@ -298,10 +254,42 @@ def _text_of(part: Any) -> str:
     return repr(Agent(part.encoder, part.mask, part.network, part.stage, sample=part.sample, base=part.base))
 
 
-# --- episodes ----------------------------------------------------------------------------------------------
+# --- traces ------------------------------------------------------------------------------------------------
 
 
-class _Runner:
+class Noted(NamedTuple):
+    """An observation or a reward, with its time [s]."""
+
+    time: int
+    value: Any
+
+
+@dataclass(frozen=True)
+class Values:
+    """Trace of an encoder or a reward: the values at all decisions."""
+
+    noun: str
+    values: list[Noted]
+    result: Result
+
+    def difference(self, other: Values, until: int | None = None) -> str | None:
+        """Describe the first difference of another trace, up to an instant [s]."""
+        for one, found in zip(self.values, other.values, strict=False):
+            if until is not None and min(one.time, found.time) > until:
+                return None
+            if not np.array_equal(one.value, found.value):
+                return self.told(one, found)
+        return None
+
+    def told(self, one: Noted, other: Noted) -> str:
+        """Describe the difference between two values."""
+        ones, others = np.asarray(one.value), np.asarray(other.value)
+        place = tuple(np.argwhere(ones != others)[0].tolist())
+        where = f" at {list(place)}" if place else ""
+        return f"the {self.noun}{where} is {others[place]} instead of {ones[place]} at t={one.time} s"
+
+
+class _Seat:
     """Episodes of a seat, in which the heuristic behind it answers all decisions."""
 
     def __init__(self, stage: str, slots: int, cluster: AnyCluster | int | None, seed: int) -> None:
@@ -323,26 +311,36 @@ class _Runner:
         policy = self.policy(External())
         return Simulation(workload, policy, self.cluster, seed=self.seed, observers=observers)
 
-    def compiles(self, workload: Workload, part: Encoder | Reward) -> bool:
-        """Return whether a run can pause at the seat in the compiled simulator."""
-        observers = [part] if isinstance(part, Reward) else []
-        return open_seats.obstacle(self.simulation(workload, observers), [part]) is None
+    def observed(
+        self, encoder: Encoder, workload: Workload, simulator: Simulators = "simpy", times: int = 1
+    ) -> Values:
+        """Return the observations of an episode, in which each decision is encoded a number of times."""
+        simulation, encode, seen = self.simulation(workload), None, []
+        simulation.pause_with(simulator, [encoder])
+        for decision in decisions_of(simulation):
+            with simulation.guard:
+                encode = encode or encoder.bind(decision.system)
+                if not callable(encode):
+                    raise UsageError(f"bind(system) needs to return a function, found {encode!r}")
+                for _ in range(times):
+                    out = np.zeros(shape_of(encoder), dtype=np.float32)
+                    encode(decision, out)
+                    seen.append(Noted(decision.system.now, out))
+        return Values("value", seen, simulation.result())
 
-    def decisions(self, workload: Workload) -> Iterator[Decision]:
-        """Yield the decisions of a run."""
-        return decisions_of(self.simulation(workload))
-
-    def result(self, workload: Workload) -> Result:
-        """Return the schedule of the heuristics."""
-        simulation = self.simulation(workload)
-        for _ in decisions_of(simulation):
-            pass
-        return simulation.result()
-
-    def instants(self, result: Result) -> list[int]:
-        """Return a few times of the schedule [s]."""
-        times = np.unique(result.start_time[result.finished])
-        return np.random.default_rng(self.seed).permutation(times)[:INSTANTS].tolist()
+    def rewarded(self, reward: Reward, workload: Workload, simulator: Simulators = "simpy") -> Values:
+        """Return the rewards of an episode, at all decisions and at the end."""
+        simulation, system, taken = self.simulation(workload, [reward]), None, []
+        simulation.pause_with(simulator, [])
+        for decision in decisions_of(simulation):
+            system = decision.system
+            with simulation.guard:
+                taken.append(Noted(system.now, reward.take(system)))
+        result = simulation.result()
+        if system is not None:
+            with simulation.guard:
+                taken.append(Noted(system.now, reward.take(system)))
+        return Values("reward", taken, result)
 
 
 def decisions_of(simulation: Simulation) -> Iterator[Decision]:
@@ -354,221 +352,79 @@ def decisions_of(simulation: Simulation) -> Iterator[Decision]:
         simulation.answer_position(position)
 
 
-# --- encoders ----------------------------------------------------------------------------------------------
+# --- checks ------------------------------------------------------------------------------------------------
 
 
-class _Seen(NamedTuple):
-    """Observation of a decision, its time [s], and its number of options."""
+class _SeatChecks(Checks[Any, Values]):
+    """Checks of an encoder or a reward."""
 
-    time: int
-    options: int
-    observation: Observation
-
-
-class _Observed:
-    """Episodes in which an encoder encodes all decisions."""
-
-    def __init__(self, encoder: Encoder, runner: _Runner) -> None:
-        self.encoder = encoder
-        self.runner = runner
-        self.shape = shape_of(encoder)
-
-    def observations(
-        self, workload: Workload, times: int = 1, simulator: Simulators = "simpy"
-    ) -> Iterator[list[_Seen]]:
-        """Yield the observations of each decision, encoded a number of times."""
-        simulation, encode = self.runner.simulation(workload), None
-        simulation.pause_with(simulator, [self.encoder])
-        for decision in decisions_of(simulation):
-            with simulation.guard:
-                encode = encode or self.encoder.bind(decision.system)
-                if not callable(encode):
-                    raise UsageError(f"bind(system) needs to return a function, found {encode!r}")
-                found = []
-                for _ in range(times):
-                    out = np.zeros(self.shape, dtype=np.float32)
-                    encode(decision, out)
-                    found.append(_Seen(decision.system.now, len(decision.options), out))
-            yield found
-        self.end = simulation.result()
-
-    def all(self, workload: Workload, simulator: Simulators = "simpy") -> list[_Seen]:
-        """Return the observations of an episode."""
-        return [found[0] for found in self.observations(workload, simulator=simulator)]
-
-    def writes_badly(self, workload: Workload) -> str | None:
-        """Look for values that are not finite or out of bounds, and for an encoder that writes nothing."""
-        seen, written = self.all(workload), False
-        low, high = self.encoder.low, self.encoder.high
-        for each in seen:
-            values = each.observation
-            written = written or bool(values.any())
-            for problem, wrong in (
-                ("not finite", ~np.isfinite(values)),
-                (f"not in its bounds, {low} to {high}", (values < low) | (values > high)),
-            ):
-                if wrong.any():
-                    place = tuple(np.argwhere(wrong)[0].tolist())
-                    return f"the value {values[place]} at {list(place)} is {problem}, at t={each.time} s"
-        return None if written or not seen else "all observations are zero: nothing is written into the array"
-
-    def is_not_repeatable(self, workload: Workload) -> str | None:
-        """Encode each decision twice."""
-        for one, other in self.observations(workload, times=2):
-            difference = _difference(one, other)
-            if difference:
-                return f"the same decision is encoded twice, and {difference}"
-        return None
-
-    def remembers(self, workload: Workload) -> str | None:
-        """Compare two episodes with another one in between."""
-        before, text = self.all(workload), repr(self.encoder)
-        if len(workload) > 1:
-            self.all(workload.select(slice(None, None, 2)))
-        difference = _first_difference(before, self.all(workload))
-        if difference:
-            return f"after another episode, {difference}"
-        return None if repr(self.encoder) == text else f"an episode changes it into {self.encoder!r}"
+    def __init__(self, part: Encoder | Reward, seat: _Seat, traced: Callable[..., Values]) -> None:
+        super().__init__(part, traced, seat.seed)
+        self.seat = seat
 
     def changes_the_run(self, workload: Workload) -> str | None:
-        """Compare the schedules with and without the encoder."""
-        self.all(workload)
-        same = self.end.hash == self.runner.result(workload).hash
+        """Compare the schedules with and without the part."""
+        simulation = self.seat.simulation(workload)
+        for _ in decisions_of(simulation):
+            pass
+        same = self.trace(workload).result.hash == simulation.result().hash
         return None if same else "the schedule differs from that without it"
 
-    def is_clairvoyant(self, workload: Workload) -> str | None:
-        """Change the run times of jobs that end after some instants; earlier observations must not change."""
-        seen, rng = self.all(workload), np.random.default_rng(self.runner.seed)
-        result = self.end
-        for at in self.runner.instants(result):
-            changed, _ = with_other_ends(workload, result, at, rng)
-            difference = _first_difference(seen, self.all(changed), until=at)
-            if difference:
-                return f"with other run times of jobs that end after t={at} s, {difference}"
-        return None
-
-    def knows_what_is_to_come(self, workload: Workload) -> str | None:
-        """Remove the jobs submitted after some instants; earlier observations must not change."""
-        seen = self.all(workload)
-        for at in self.runner.instants(self.end):
-            known = workload.select(workload.submit_time <= at)
-            difference = _first_difference(seen, self.all(known), until=at)
-            if difference:
-                return f"without the jobs submitted after t={at} s, {difference}"
-        return None
+    def of_compiled_runs(self) -> dict[str, Failure]:
+        """Return the check of a part whose class declares that compiled runs show all that it reads."""
+        declares = vars(type(self.part)).get("reads_compiled")
+        return {"the same in compiled runs": self.differs_in_compiled_runs} if declares else {}
 
     def differs_in_compiled_runs(self, workload: Workload) -> str | None:
-        """Compare the observations with those of a run that pauses in the compiled simulator."""
-        if not self.runner.compiles(workload, self.encoder):
+        """Compare the values with those of a run that pauses in the compiled simulator, where it can."""
+        part = copy.deepcopy(self.part)
+        observers = [part] if isinstance(part, Reward) else []
+        if open_seats.obstacle(self.seat.simulation(workload, observers), [part]) is not None:
             return None
-        difference = _first_difference(self.all(workload), self.all(workload, "compiled"))
+        difference = self.trace(workload).difference(self.traced(part, workload, "compiled"))
         return difference and f"in a compiled run, {difference}"
 
 
-def _first_difference(ones: Sequence[_Seen], others: Sequence[_Seen], until: float = math.inf) -> str | None:
-    """Describe the first difference between the observations of two episodes up to an instant."""
-    for one, other in zip(ones, others, strict=False):
-        if min(one.time, other.time) > until:
-            return None
-        difference = _difference(one, other)
-        if difference:
-            return difference
+def _written_badly(encoder: Encoder, trace: Values) -> str | None:
+    """Look for values that are not finite or out of bounds, and for an encoder that writes nothing."""
+    low, high = encoder.low, encoder.high
+    for time, values in trace.values:
+        for problem, wrong in (
+            ("not finite", ~np.isfinite(values)),
+            (f"not in its bounds, {low} to {high}", (values < low) | (values > high)),
+        ):
+            if wrong.any():
+                place = tuple(np.argwhere(wrong)[0].tolist())
+                return f"the value {values[place]} at {list(place)} is {problem}, at t={time} s"
+    written = not trace.values or any(values.any() for _, values in trace.values)
+    return None if written else "all observations are zero: nothing is written into the array"
+
+
+def _encoded_otherwise(trace: Values) -> str | None:
+    """Compare the two observations of each decision."""
+    for one, other in zip(trace.values[::2], trace.values[1::2], strict=True):
+        if not np.array_equal(one.value, other.value):
+            return f"the same decision is encoded twice, and {trace.told(one, other)}"
     return None
 
 
-def _difference(one: _Seen, other: _Seen) -> str | None:
-    """Describe the difference between two observations."""
-    if np.array_equal(one.observation, other.observation):
-        return None
-    place = tuple(np.argwhere(one.observation != other.observation)[0].tolist())
-    values = one.observation[place], other.observation[place]
-    return f"the value at {list(place)} is {values[1]} instead of {values[0]} at t={one.time} s"
-
-
-# --- rewards -----------------------------------------------------------------------------------------------
-
-
-class _Taken:
-    """Episodes in which a reward is taken at all decisions and at the end."""
-
-    def __init__(self, reward: Reward, runner: _Runner) -> None:
-        self.reward = reward
-        self.runner = runner
-
-    def rewards(
-        self, workload: Workload, reward: Reward | None = None, simulator: Simulators = "simpy"
-    ) -> list[tuple[int, Any]]:
-        """Return the rewards of an episode with their times [s]; by default of a copy."""
-        mine = copy.deepcopy(self.reward) if reward is None else reward
-        simulation = self.runner.simulation(workload, [mine])
-        simulation.pause_with(simulator, [])
-        found: list[tuple[int, Any]] = []
-        system = None
-        for decision in decisions_of(simulation):
-            system = decision.system
-            with simulation.guard:
-                found.append((system.now, mine.take(system)))
-        self.end = simulation.result()
-        if system is not None:
-            with simulation.guard:
-                found.append((system.now, mine.take(system)))
-        return found
-
-    def is_no_number(self, workload: Workload) -> str | None:
-        """Look for a reward that is not a finite number."""
-        for time, value in self.rewards(workload):
-            finite = False
-            with suppress(TypeError, ValueError):
-                finite = not isinstance(value, str | bool) and math.isfinite(value)
-            if not finite:
-                return f"a finite number is needed at t={time} s, found {value!r}"
-        return None
-
-    def is_not_repeatable(self, workload: Workload) -> str | None:
-        """Compare two episodes of two copies."""
-        difference = _other_reward(self.rewards(workload), self.rewards(workload))
-        return difference and f"in a second, equal episode, {difference}"
-
-    def remembers(self, workload: Workload) -> str | None:
-        """Compare two episodes of one object with another episode in between."""
-        mine = copy.deepcopy(self.reward)
-        before = self.rewards(workload, mine)
-        if len(workload) > 1:
-            self.rewards(workload.select(slice(None, None, 2)), mine)
-        difference = _other_reward(before, self.rewards(workload, mine))
-        return difference and f"after another episode, {difference}"
-
-    def changes_the_run(self, workload: Workload) -> str | None:
-        """Compare the schedules with and without the reward."""
-        self.rewards(workload)
-        same = self.end.hash == self.runner.result(workload).hash
-        return None if same else "the schedule differs from that without it"
-
-    def differs_in_compiled_runs(self, workload: Workload) -> str | None:
-        """Compare the rewards with those of a run that pauses in the compiled simulator."""
-        if not self.runner.compiles(workload, self.reward):
-            return None
-        difference = _other_reward(self.rewards(workload), self.rewards(workload, simulator="compiled"))
-        return difference and f"in a compiled run, {difference}"
-
-
-def _other_reward(ones: Sequence[tuple[int, Any]], others: Sequence[tuple[int, Any]]) -> str | None:
-    """Describe the first difference between the rewards of two episodes."""
-    for (time, one), (_, other) in zip(ones, others, strict=True):
-        if one != other:
-            return f"the reward at t={time} s is {other} instead of {one}"
+def _no_number(trace: Values) -> str | None:
+    """Look for a reward that is not a finite number."""
+    for time, value in trace.values:
+        finite = False
+        with suppress(TypeError, ValueError):
+            finite = not isinstance(value, str | bool) and math.isfinite(value)
+        if not finite:
+            return f"a finite number is needed at t={time} s, found {value!r}"
     return None
-
-
-# --- agents ------------------------------------------------------------------------------------------------
 
 
 class _Masked:
     """Decisions that the mask of an agent maps to actions, and answers of the agent."""
 
-    def __init__(self, agent: Agent, runner: _Runner) -> None:
+    def __init__(self, agent: Agent, seat: _Seat) -> None:
         self.agent = agent
-        self.runner = runner
+        self.seat = seat
 
     def has_no_scores(self, workload: Workload) -> str | None:
         """Look for a network that does not fit, or raises an exception for an observation of zeros."""
@@ -581,7 +437,7 @@ class _Masked:
     def has_wrong_actions(self, workload: Workload) -> str | None:
         """Look for decisions without valid actions, and for valid actions that are no options."""
         mask = self.agent.mask
-        for decision in self.runner.decisions(workload):
+        for decision in decisions_of(self.seat.simulation(workload)):
             valid = np.zeros(actions_of(mask), dtype=np.bool_)
             with guarded(f"the mask {type(mask).__name__}"):
                 mask.write(decision, valid)
@@ -605,5 +461,5 @@ class _Masked:
         return None if len(hashes) == 1 else "its copy from a file makes another schedule"
 
     def _schedule(self, workload: Workload, agent: Agent) -> str:
-        policy = self.runner.policy(copy.deepcopy(agent))
-        return Simulation(workload, policy, self.runner.cluster, seed=self.runner.seed).run().hash
+        policy = self.seat.policy(copy.deepcopy(agent))
+        return Simulation(workload, policy, self.seat.cluster, seed=self.seat.seed).run().hash

@@ -166,13 +166,7 @@ class PolicyRun(Task):
         return slowness(simulation) if not self.experiment.trace and is_ready(simulation) else 0
 
     def run(self, folder: Path, tell: Tell) -> Any:
-        """Simulate, and write the tables.
-
-        Raises
-        ------
-        HpcsimkitError
-            The policy failed, or a file cannot be written; the message begins with the name of the policy.
-        """
+        """Simulate, and write the tables."""
         case, experiment = self.case.watched(Ended(tell)), self.experiment
         try:
             with guarded(self.policy):

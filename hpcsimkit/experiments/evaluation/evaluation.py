@@ -324,18 +324,10 @@ class Contest:
     def outcome(self, number: int) -> dict[str, Any]:
         """Run all policies on a sequence.
 
-        Returns
-        -------
-        dict
-            ``first_job`` and ``seed`` of the sequence; ``schedules``, hashes of the start times, by which
-            sequences that were sampled twice are recognised; ``metrics`` and ``classes`` of jobs
-            (:func:`~hpcsimkit.experiments.evaluation.where.class_sums`) of each policy; ``choices`` of the
-            agent (:class:`~hpcsimkit.experiments.evaluation.choices.Choices`).
-
-        Raises
-        ------
-        HpcsimkitError
-            A policy failed; the message begins with its name.
+        The outcome has ``first_job`` and ``seed`` of the sequence; ``schedules``, hashes of the start times,
+        by which sequences that were sampled twice are recognised; ``metrics`` and ``classes`` of jobs
+        (:func:`~hpcsimkit.experiments.evaluation.where.class_sums`) of each policy; ``choices`` of the agent
+        (:class:`~hpcsimkit.experiments.evaluation.choices.Choices`).
         """
         scenario, choices = self.scenarios[number], Choices()
         jobs = scenario.workload

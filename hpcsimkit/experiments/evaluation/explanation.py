@@ -135,26 +135,7 @@ def explained(
     observers: Sequence[Observer] = (),
     begin: int | None = None,
 ) -> Explanation:
-    """Run a pipeline with an inspector, and return the inspector's decisions.
-
-    Parameters
-    ----------
-    policy : Policy
-        Pipeline with an agent or a heuristic as inspector.
-    scenario : Scenario
-        Scenario to simulate.
-    name : str, optional
-        Name of the policy in messages.
-    observers : sequence of Observer
-        Observers of the run. Default: none.
-    begin : int, optional
-        Time of the first recorded decision [s of the log's clock]; by default all are recorded.
-
-    Raises
-    ------
-    UsageError
-        There is no inspector, or it makes no decision.
-    """
+    """Run a pipeline with an inspector, and return its decisions, from a time on if given."""
     if not isinstance(policy, Pipeline) or not isinstance(policy.inspector, Inspector | Answering):
         raise UsageError(f"a pipeline with an inspector is needed, found {policy!r}")
     inspector = policy.inspector

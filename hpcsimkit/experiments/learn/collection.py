@@ -11,21 +11,13 @@ from typing import Any
 
 from hpcsimkit.errors import UsageError
 from hpcsimkit.experiments.learn.goal import LONGEST, REFERENCE
-from hpcsimkit.experiments.learn.records import difference_text, markdown
+from hpcsimkit.experiments.learn.records import difference_text
 from hpcsimkit.experiments.learn.study import OUTCOME
+from hpcsimkit.experiments.tables import Table
 from hpcsimkit.io.documents import json_record
 from hpcsimkit.io.formats import Format
 
 Study = Mapping[str, Any]
-
-HEADS = {
-    "policies": ("log", "seeds", "learned", "best heuristic within the limit", "best heuristic"),
-    "means": ("log", "chosen", "within the limit", "best heuristic", "clairvoyant", "FCFS+EASY"),
-    "differences": ("log", "from that within the limit", "from the best heuristic"),
-    "longest": ("log", "chosen, each seed", "within the limit", "best heuristic", "clairvoyant", "FCFS+EASY"),
-    "summary": ("", "all seeds", "most seeds"),
-}
-"""Headings of the tables."""
 
 RIVALS = {"limited_rival": "the best heuristic within the limit", "rival": "the best heuristic"}
 """The heuristics of a study, and what they are."""
@@ -42,11 +34,6 @@ def collected(folder: Path) -> str:
 
     Studies of one log differ in their seeds. The two heuristics of each log are the best ones on its past, of
     those that kept the limit of the longest wait there, and of all.
-
-    Raises
-    ------
-    UsageError
-        There is no complete study.
     """
     files = sorted(folder.glob(f"*/{OUTCOME}"))
     if not files:
@@ -56,27 +43,26 @@ def collected(folder: Path) -> str:
         raise UsageError(f"{changed}: damaged, or changed since a study wrote it")
     studies = sorted(outcomes.values(), key=lambda study: (study["log"], study["seed"]))
     logs = [list(group) for _, group in groupby(studies, key=lambda study: study["log"])]
-    parts = ["Logs\n", markdown(HEADS["summary"], _summary(logs))]
-    parts += ["Share of the gap to the clairvoyant order that is closed\n", _gaps(logs)]
+    tables = {"Logs": _summary(logs), "Share of the gap to the clairvoyant order that is closed": _gaps(logs)}
     if all(study.get("perfect") for study in studies):
         known = [[{**study, **study["perfect"]} for study in seeds] for seeds in logs]
-        parts += ["Logs, with perfect predictions\n", markdown(HEADS["summary"], _summary(known))]
-        parts += ["Share of the gap that is closed, with perfect predictions\n", _gaps(known)]
-    parts += ["Policies\n", markdown(HEADS["policies"], map(_policies, logs))]
+        tables["Logs, with perfect predictions"] = _summary(known)
+        tables["Share of the gap that is closed, with perfect predictions"] = _gaps(known)
+    chosen = ("log", "seeds", "learned", "best heuristic within the limit", "best heuristic")
+    tables["Policies"] = Table(chosen, list(map(_policies, logs)))
+    others = ("within the limit", "best heuristic", "clairvoyant", "FCFS+EASY")
     for metric, (title, unit) in UNITS.items():
         rows = [_means(seeds, metric, unit) for seeds in logs]
-        parts += [f"{title}, mean over seeds\n", markdown(HEADS["means"], rows)]
+        tables[f"{title}, mean over seeds"] = Table(("log", "chosen", *others), rows)
         rows = [_differences(seeds, metric, unit) for seeds in logs]
-        parts += [
-            f"{title}: difference of the chosen policy, each seed\n",
-            markdown(HEADS["differences"], rows),
-        ]
-    parts += ["Longest wait [d]\n", markdown(HEADS["longest"], map(_longest, logs))]
-    return "\n".join(parts).rstrip("\n")
+        heads = ("log", "from that within the limit", "from the best heuristic")
+        tables[f"{title}: difference of the chosen policy, each seed"] = Table(heads, rows)
+    tables["Longest wait [d]"] = Table(("log", "chosen, each seed", *others), list(map(_longest, logs)))
+    return "\n\n".join(f"{title}\n\n{table}" for title, table in tables.items())
 
 
-def _summary(logs: Sequence[Sequence[Study]]) -> Iterable[Sequence[str]]:
-    """Yield how many logs meet a condition with all seeds, and with most."""
+def _summary(logs: Sequence[Sequence[Study]]) -> Table:
+    """Return how many logs meet a condition with all seeds, and with most."""
     conditions: dict[str, Callable[[Study], bool]] = {
         f"{what} than {which}": partial(_differs, role=role, sign=sign, metrics=metrics)
         for role, which in RIVALS.items()
@@ -88,10 +74,12 @@ def _summary(logs: Sequence[Sequence[Study]]) -> Iterable[Sequence[str]]:
     }
     conditions["limit of the longest wait kept"] = lambda study: study["keeps_limit"]
     conditions["learned order used"] = lambda study: study["learned"]
+    rows = []
     for name, holds in conditions.items():
         met = [[holds(study) for study in seeds] for seeds in logs]
         counts = (sum(map(all, met)), sum(2 * sum(each) > len(each) for each in met))
-        yield name, *(f"{count} of {len(logs)}" for count in counts)
+        rows.append((name, *(f"{count} of {len(logs)}" for count in counts)))
+    return Table(("", "all seeds", "most seeds"), rows)
 
 
 def _differs(study: Study, role: str, sign: int, metrics: Iterable[str]) -> bool:
@@ -102,7 +90,7 @@ def _differs(study: Study, role: str, sign: int, metrics: Iterable[str]) -> bool
     )
 
 
-def _gaps(logs: Sequence[Sequence[Study]]) -> str:
+def _gaps(logs: Sequence[Sequence[Study]]) -> Table:
     """Return the share of each gap that is closed, in the mean over seeds, and in the mean over logs."""
     rows, columns = [], [(role, metric) for role in RIVALS for metric in UNITS]
     shares: dict[tuple[str, str], list[float]] = {column: [] for column in columns}
@@ -117,7 +105,7 @@ def _gaps(logs: Sequence[Sequence[Study]]) -> str:
         ("mean", *(f"{mean(each):.2f} ({len(each)} logs)" if each else "-" for each in shares.values()))
     )
     heads = [f"{NAMES[metric]}, from {RIVALS[role]}" for role, metric in columns]
-    return markdown(("log", *heads), rows)
+    return Table(("log", *heads), rows)
 
 
 def _closed(study: Study, role: str, metric: str) -> float | None:

@@ -75,13 +75,7 @@ class Goal(NamedTuple):
 
     @classmethod
     def named(cls, objective: str, longest_wait: float) -> Goal:
-        """Return the goal of an objective: names of metrics joined by ``and``.
-
-        Raises
-        ------
-        UsageError
-            A metric is unknown.
-        """
+        """Return the goal of an objective: names of metrics joined by ``and``."""
         metrics = tuple(part.strip().replace(" ", "_") for part in objective.split(" and "))
         for metric in metrics:
             if metric not in REPORTED:
@@ -94,12 +88,7 @@ class Goal(NamedTuple):
         Without a rival, it is the mean logarithm relative to the reference. With one, it is the mean of that
         mean and of the worst metric: all metrics are to become better than those of the rival.
 
-        Parameters
-        ----------
-        figures, reference : mapping of str to float
-            Metrics of a policy and of FCFS with EASY on the same jobs.
-        rival : mapping of str to float, optional
-            Metrics of a heuristic on the same jobs.
+        All metrics are of the same jobs; those of the reference are of FCFS with EASY.
         """
         ratios = [_log_ratio(figures, rival or reference, metric) for metric in self.metrics]
         excess = max(_log_ratio(figures, reference, LONGEST) - log(self.longest_wait), 0.0)

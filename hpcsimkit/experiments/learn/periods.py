@@ -42,18 +42,8 @@ class Periods(NamedTuple):
     def of(cls, workload: Workload, choose: int | None = None, test: int | None = None) -> Periods:
         """Return the parts of a workload.
 
-        Parameters
-        ----------
-        workload : Workload
-            The jobs.
-        choose, test : int, optional
-            Numbers of the weeks, from 0, with which the second and the third part begin; by default one and
-            two thirds of the whole weeks.
-
-        Raises
-        ------
-        UsageError
-            The log is shorter than three weeks, or the parts are not in ascending order.
+        `choose` and `test` are the numbers of the weeks, from 0, with which the second and the third part
+        begin; by default one and two thirds of the whole weeks.
         """
         begin = int(workload.submit_time.min()) if len(workload) else 0
         weeks = workload.span // WEEK

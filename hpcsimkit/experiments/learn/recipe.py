@@ -55,12 +55,8 @@ PREDICTOR, PERFECT = "history", "actual(reservations=false)"
 def start(longest: float, size: Floats) -> list[float]:
     """Return the first position of a search.
 
-    Parameters
-    ----------
-    longest : float
-        Longest wait of FCFS with EASY [s]: the first bound.
-    size : array of float64, shape (jobs,)
-        Natural logarithms of the numbers of nodes.
+    `longest` is the longest wait of FCFS with EASY [s], the first bound; `size` has natural logarithms of the
+    numbers of nodes.
     """
     bound = min(max(log(longest + 1), RANGES[0][0]), RANGES[0][1])
     return [bound, log(FIRST_SCALE) - FIRST_EXPONENTS[-1] * float(size.mean()), *FIRST_EXPONENTS]
@@ -80,14 +76,7 @@ def parameters(position: Sequence[float]) -> dict[str, float]:
 def keys(found: Mapping[str, float], submit: Floats, logarithms: Mapping[str, Floats]) -> KeyColumn:
     """Return the order of jobs with known features.
 
-    Parameters
-    ----------
-    found : mapping of str to float
-        Parameters of the order.
-    submit : array of float64, shape (jobs,)
-        Submission times [s].
-    logarithms : mapping of str to array of float64, shape (jobs,)
-        Natural logarithms of the features.
+    Submission times are in seconds; features are natural logarithms.
     """
     slack = log(found["scale"]) + sum(found[name] * logarithms[name] for name in FEATURES)
     return KeyColumn(submit + np.exp(np.minimum(slack, log(found["bound"]))))

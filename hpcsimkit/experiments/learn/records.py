@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsimkit.experiments.learn.goal import FAIRNESS, LONGEST, REFERENCE, REPORTED, figures_of
+from hpcsimkit.experiments.learn.goal import FAIRNESS, LONGEST, REFERENCE, REPORTED, Figures, figures_of
 from hpcsimkit.experiments.learn.periods import WEEK, Periods
 from hpcsimkit.experiments.learn.sensitivity import TITLES
 from hpcsimkit.experiments.tables import Table
 from hpcsimkit.io.files import write_bytes
+from hpcsimkit.reports.page import rendered_page
 from hpcsimkit.results.breakdown import By, classes_of
 from hpcsimkit.results.metrics import METRICS, Selection
 from hpcsimkit.results.result import Result
@@ -50,18 +51,7 @@ def write_records(
 ) -> None:
     """Write the tables, the model card and the report; differences and sensitivity are added to the outcome.
 
-    Parameters
-    ----------
-    place : Path
-        Path of the results folder.
-    periods : Periods
-        Parts of the log.
-    result_of : callable
-        Function that returns the schedule of a policy on the whole log.
-    changed : mapping of str to Schedules
-        Schedules under changed conditions, by condition.
-    outcome : dict
-        Outcome of the study.
+    `result_of` returns the schedule of a policy on the whole log; `changed` are schedules by condition.
     """
     policy = outcome["policy"]
     rivals = dict.fromkeys((*outcome["beside"], outcome["rival"], outcome["limited_rival"], REFERENCE))
@@ -102,14 +92,7 @@ def _values(result: Result, metric: str) -> NDArray[np.float64]:
 def weekly_difference(policy: Result, rival: Result, jobs: NDArray[np.bool_], metric: str) -> Mean:
     """Return the difference of the means of two policies, with an interval from a bootstrap of whole weeks.
 
-    Parameters
-    ----------
-    policy, rival : Result
-        Schedules of the same jobs.
-    jobs : array of bool, shape (jobs,)
-        Jobs that count; they are resampled by week of submission.
-    metric : {"mean_bounded_slowdown", "mean_wait_time"}
-        Metric to compare.
+    The jobs that count are resampled by week of submission.
     """
     difference = (_values(policy, metric) - _values(rival, metric))[jobs]
     week = _week(policy, jobs)
@@ -177,19 +160,17 @@ def _classes(policy: Result, rival: Result, jobs: NDArray[np.bool_], by: By) -> 
 
 # --- texts -----------------------------------------------------------------------------------------------
 
-
-def markdown(headings: Row, rows: Iterable[Row]) -> str:
-    """Return a table in Markdown, numbers to the right.
-
-    >>> print(markdown(("policy", "wait"), [("fcfs", "3")]), end="")
-    | policy | wait |
-    |---|---:|
-    | fcfs | 3 |
-    """
-    return f"{Table(headings, list(rows))}\n"
+HEADINGS = [
+    "policy",
+    "mean bounded slowdown",
+    "mean wait [h]",
+    "95 % of waits [h]",
+    "longest wait [d]",
+    "fairness",
+]
 
 
-def figures_cells(figures: Mapping[str, float]) -> list[str]:
+def figures_cells(figures: Figures) -> list[str]:
     """Return slowdown, mean wait [h], 95 % quantile [h], longest wait [d] and fairness as texts."""
     slowdown, wait, quantile, longest = (figures[name] for name in REPORTED)
     fairness = f"{figures[FAIRNESS]:.3f}" if FAIRNESS in figures else "-"
@@ -197,23 +178,12 @@ def figures_cells(figures: Mapping[str, float]) -> list[str]:
     return [f"{slowdown:.2f}", *times, fairness]
 
 
-HEADINGS = (
-    "policy",
-    "mean bounded slowdown",
-    "mean wait [h]",
-    "95 % of waits [h]",
-    "longest wait [d]",
-    "fairness",
-)
-
-
-def _test_table(outcome: Mapping[str, Any]) -> str:
-    """Return the metrics of all policies on the last part as CSV."""
-    lines = [",".join(("policy", *REPORTED, FAIRNESS))]
-    for policy, figures in outcome["test"].items():
-        fairness = repr(figures[FAIRNESS]) if FAIRNESS in figures else ""
-        lines.append(",".join([f'"{policy}"', *(repr(figures[name]) for name in REPORTED), fairness]))
-    return "\n".join(lines) + "\n"
+def _figure_rows(figures: Mapping[str, Figures], roles: Mapping[str, str] | None = None) -> list[Row]:
+    """Return a row of `HEADINGS` for each policy, with its role if there are roles."""
+    return [
+        [f"`{name}`", *figures_cells(each), *([] if roles is None else [roles.get(name, "")])]
+        for name, each in figures.items()
+    ]
 
 
 def difference_text(difference: Mapping[str, float], unit: float = 1.0) -> str:
@@ -226,163 +196,92 @@ def difference_text(difference: Mapping[str, float], unit: float = 1.0) -> str:
     return f"{mean:.2f} [{low:.2f}, {high:.2f}]{' *' if low * high > 0 else ''}"
 
 
-def _report(outcome: Mapping[str, Any], periods: Periods, frames: Mapping[str, pandas.DataFrame]) -> str:
-    """Return the report."""
-    policy, rival, limited = outcome["policy"], outcome["rival"], outcome["limited_rival"]
-    ratio = outcome["test"][policy][LONGEST] / max(outcome["test"][REFERENCE][LONGEST], 1.0)
-    guarded = ", with its guard" if outcome["guarded"] else ""
-    roles = {
-        outcome["refined"]: "learned, without its guard",
-        policy: f"learned{guarded}"
-        if outcome["learned"]
-        else "chosen heuristic: no candidate was better on the past",
-        rival: "best heuristic on the past",
-        limited: "best heuristic on the past within the limit",
-        outcome["clairvoyant"]: "reads run times",
-    }
-    roles |= dict.fromkeys(outcome["beside"], "beside")
-    if outcome["perfect"]:
-        roles[outcome["perfect"]["policy"]] = "learned with perfect predictions: reads run times"
-    rows = [
-        (f"`{name}`", *figures_cells(each), roles.get(name, "")) for name, each in outcome["test"].items()
-    ]
-    jobs = outcome["jobs"]
-    chosen = (
-        f"The policy `{policy}` was chosen on the first {jobs['learn']} + {jobs['choose']} jobs, and "
-        f"simulated once on the last {jobs['test']}, the end of the whole log. Its longest wait there is "
-        f"{ratio:.2f} times that of FCFS with EASY (limit {outcome['longest_wait']:g}).\n"
-    )
-    intervals = (
-        "Chosen policy minus other, with 95 % intervals from a bootstrap of whole weeks; a star marks "
-        "intervals that exclude zero.\n"
-    )
-    parts = [
-        f"# A scheduler learned from {outcome['log']}\n",
-        chosen,
-        "## The last part\n",
-        "Fairness is Jain's index of the users' mean bounded slowdowns: 1 if they are equal.\n",
-        markdown((*HEADINGS, "role"), rows),
-        "## Differences\n",
-        intervals,
-        _difference_table(outcome["differences"]),
-        *_perfect(outcome),
-        *_guard(outcome, periods),
-        "## Utilisation\n",
-        markdown(
-            ("policy", "utilisation"),
-            [(f"`{name}`", f"{value:.4f}") for name, value in outcome["utilisation"].items()],
-        ),
-        "## Sensitivity\n",
-        "Jobs of the last part, when the whole log is simulated under changed conditions.\n",
-        *_sensitivity(outcome["sensitivity"]),
-        "## Who wins and who loses\n",
-        f"The chosen policy and `{rival}`, by class of jobs; weekly means are in `weeks.csv`.\n",
-    ]
-    for by in GROUPS:
-        parts.append(_class_table(frames[by], by))
-    return "\n".join(parts)
-
-
-def _difference_table(differences: Mapping[str, Any]) -> str:
-    """Return the table of the differences from other policies."""
+def _difference_rows(differences: Mapping[str, Any]) -> list[Row]:
+    """Return a row for each other policy: differences of the slowdown, and of the wait [h]."""
     slowdown, wait = COMPARED
-    rows = [
+    return [
         (f"`{other}`", difference_text(each[slowdown]), difference_text(each[wait], 3600))
         for other, each in differences.items()
     ]
-    return markdown(("other", "mean bounded slowdown", "mean wait [h]"), rows)
 
 
-def _perfect(outcome: Mapping[str, Any]) -> list[str]:
-    """Return the section on perfect predictions, if they were asked for."""
-    if not outcome["perfect"]:
-        return []
-    text = (
-        "The same search and the same order with actual run times as predictions, which no scheduler knows, "
-        "minus other: no better predictor can be expected to gain more.\n"
+def _report(outcome: Mapping[str, Any], periods: Periods, frames: Mapping[str, pandas.DataFrame]) -> str:
+    """Return the report."""
+    policy, reference = outcome["test"][outcome["policy"]], outcome["test"][REFERENCE]
+    followed = [(which, f"{week:.1f}") for week, which in [(0.0, "order"), *outcome["followed"]]]
+    page = rendered_page(
+        "learned.md.jinja",
+        **outcome,
+        ratio=policy[LONGEST] / max(reference[LONGEST], 1.0),
+        headings=HEADINGS,
+        roles=_roles(outcome),
+        titles=TITLES,
+        test_week=(periods.test - periods.learn) // WEEK,
+        followed_rows=followed,
+        utilisation_rows=[(f"`{name}`", f"{value:.4f}") for name, value in outcome["utilisation"].items()],
+        class_tables="\n\n".join(str(_class_table(frames[by], by)) for by in GROUPS),
+        table=Table,
+        figure_rows=_figure_rows,
+        difference_rows=_difference_rows,
     )
-    return ["## Perfect predictions\n", text, _difference_table(outcome["perfect"]["differences"])]
+    return page + "\n"
 
 
-def _sensitivity(sensitivity: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the title and the tables of each condition."""
-    for condition, found in sensitivity.items():
-        yield f"### {TITLES[condition]}\n"
-        yield markdown(
-            HEADINGS, [(f"`{name}`", *figures_cells(each)) for name, each in found["figures"].items()]
-        )
-        yield "Chosen policy minus other:\n"
-        yield _difference_table(found["differences"])
+def _roles(outcome: Mapping[str, Any]) -> dict[str, str]:
+    """Return the role of each policy of the study that has one."""
+    learned = f"learned{', with its guard' if outcome['guarded'] else ''}"
+    chosen = "chosen heuristic: no candidate was better on the past"
+    roles = {
+        outcome["refined"]: "learned, without its guard",
+        outcome["policy"]: learned if outcome["learned"] else chosen,
+        outcome["rival"]: "best heuristic on the past",
+        outcome["limited_rival"]: "best heuristic on the past within the limit",
+        outcome["clairvoyant"]: "reads run times",
+        **dict.fromkeys(outcome["beside"], "beside"),
+    }
+    if outcome["perfect"]:
+        roles[outcome["perfect"]["policy"]] = "learned with perfect predictions: reads run times"
+    return roles
 
 
-def _guard(outcome: Mapping[str, Any], periods: Periods) -> list[str]:
-    """Return the section on the changes of the guard, if there is one."""
-    if not outcome["guarded"]:
-        return []
-    begin = (periods.test - periods.learn) // WEEK
-    text = (
-        "What was followed from which week of the log on, counted from 0; the last part begins with week "
-        f"{begin}.\n"
-    )
-    changes = [("0.0", "order"), *((f"{week:.1f}", which) for week, which in outcome["followed"])]
-    return ["## The guard\n", text, markdown(("followed", "from week"), [row[::-1] for row in changes])]
-
-
-def _class_table(frame: pandas.DataFrame, by: str) -> str:
+def _class_table(frame: pandas.DataFrame, by: str) -> Table:
     """Return the table of one criterion."""
     headings = (by, "jobs", "wait [h]", "rival's [h]", "slowdown", "rival's", "longest [d]", "rival's [d]")
-    hours, days = (
-        [frame[f"{who}_wait"] / 3600 for who in WHO],
-        [frame[f"{who}_longest_wait"] / 86_400 for who in WHO],
-    )
+    hours = [frame[f"{who}_wait"] / 3600 for who in WHO]
     slowdowns = [frame[f"{who}_slowdown"] for who in WHO]
+    days = [frame[f"{who}_longest_wait"] / 86_400 for who in WHO]
     columns = [frame[by].astype(str), frame["jobs"].astype(str)]
     columns += [column.map("{:.2f}".format) for column in (*hours, *slowdowns, *days)]
-    return markdown(headings, zip(*columns, strict=True))
+    return Table(headings, list(zip(*columns, strict=True)))
 
 
-def _limit(fairness: float | None) -> str:
-    """Return the limit of the fairness in words."""
-    return "no limit" if fairness is None else f"at least {fairness:g} times that of FCFS with EASY"
-
-
-def _calibration(shares: Mapping[str, float]) -> str:
+def _calibrated(shares: Mapping[str, float]) -> str:
     """Return the share of jobs within predicted quantiles.
 
-    >>> _calibration({"0.5": 0.613, "0.9": 0.875})
-    'run times within the predicted quantile, on the second part: of 50 %, 61.3 %; of 90 %, 87.5 %'
+    >>> _calibrated({"0.5": 0.613, "0.9": 0.875})
+    'of 50 %, 61.3 %; of 90 %, 87.5 %'
     """
     found = (f"of {float(level):.0%}, {share:.1%}".replace("%", " %") for level, share in shares.items())
-    return f"run times within the predicted quantile, on the second part: {'; '.join(found)}"
+    return "; ".join(found)
 
 
 def _model_card(periods: Periods, result: Result, outcome: Mapping[str, Any]) -> str:
     """Return the model card."""
-    first, second, third = (begin - periods.learn for begin in periods)
-    weeks = [f"{begin // WEEK}" for begin in (first, second, third)]
-    return f"""# Model card
+    card = rendered_page(
+        "model_card.md.jinja",
+        **outcome,
+        machine=result.machine,
+        hash=result.workload.hash,
+        weeks=[(begin - periods.learn) // WEEK for begin in periods],
+        calibrated=_calibrated(outcome["calibration"]),
+    )
+    return card + "\n"
 
-| | |
-|---|---|
-| Policy | `{outcome["policy"]}` |
-| Log | {outcome["log"]}, {result.machine}, hash of the jobs {result.workload.hash[:16]} |
-| Parts | learned from week {weeks[0]}, chosen from week {weeks[1]}, tested from week {weeks[2]} on |
-| Objective | {" and ".join(outcome["objective"]).replace("_", " ")}, relative to FCFS with EASY |
-| Limit | longest wait at most {outcome["longest_wait"]:g} times that of FCFS with EASY |
-| Fairness between users | {_limit(outcome["fairness"])} |
-| Kept on the last part | {"yes" if outcome["keeps_limit"] else "no"} |
-| Learned order | {"used" if outcome["learned"] else "not used: a heuristic was better before"} |
-| Guard | {"falls back to the order after `fallback=` while it is better" if outcome["guarded"] else "none"} |
-| Sees | submission, requested time, size, and run times of ended jobs by user, request and size |
-| Calibration | {_calibration(outcome["calibration"])} |
-| Does not see | the run time of a job before its end, the log's later jobs, names of logs |
 
-Use it with `-p learned:FOLDER/policy.json`, where FOLDER is that of this card.
-
-## Limits
-
-- The parameters suit the load and the users of the log. Learn again when they change.
-- With a bounded order, nobody is behind a job submitted more than `bound` seconds later. The wait itself
-  depends on the load: the limit above was kept on the past, and is a goal for the future.
-- Reservations go by requested times unless the name says `reservations=true`.
-"""
+def _test_table(outcome: Mapping[str, Any]) -> str:
+    """Return the metrics of all policies on the last part as CSV."""
+    lines = [",".join(("policy", *REPORTED, FAIRNESS))]
+    for policy, figures in outcome["test"].items():
+        fairness = repr(figures[FAIRNESS]) if FAIRNESS in figures else ""
+        lines.append(",".join([f'"{policy}"', *(repr(figures[name]) for name in REPORTED), fairness]))
+    return "\n".join(lines) + "\n"

@@ -33,15 +33,6 @@ def other_users(workload: Workload, test: NDArray[np.bool_]) -> Workload:
 
     They have the names of the former ones, which decide the partitions in which their jobs may run.
 
-    Parameters
-    ----------
-    workload : Workload
-        The whole log.
-    test : array of bool, shape (jobs,)
-        Jobs of the last part.
-
-    Examples
-    --------
     >>> w = Workload({"submit_time": [0, 5, 9], "run_time": [9] * 3, "nodes": [1] * 3, "user": [4, 4, -1]})
     >>> other_users(w, np.array([False, True, True])).user.tolist()
     [4, 9, -1]

@@ -87,18 +87,8 @@ class Recorder(Observer):
 class Simulated(Task):
     """Simulation of a policy as it would run: it knows only the past.
 
-    Parameters
-    ----------
-    policy : str
-        Name of the policy.
-    workload : Workload
-        The jobs.
-    part : str
-        Name of the period that the jobs cover, for the name of the task.
-    settings : Learning
-        Settings of the study: machines, partitions, and the treatment of jobs that exceed their requests.
-    records : bool
-        Whether predictions are recorded. Default: False.
+    `part` is the name of the period that the jobs cover, for the name of the task. Predictions are recorded
+    if `records`.
     """
 
     kind = "simulation"
@@ -219,24 +209,8 @@ class Search(Task):
     (Hansen, The CMA Evolution Strategy: A Tutorial, 2016; on shaking: Tsafrir,
     Ouaknine & Feitelson, MASCOTS 2007.)
 
-    Parameters
-    ----------
-    workload : Workload
-        Jobs from which to learn.
-    parts : mapping of str to array of bool, shape (jobs,)
-        Parts of the jobs.
-    recording : Simulated
-        Simulation of FCFS with EASY of the same jobs with recorded predictions.
-    rival : str
-        Name of the heuristic to beat.
-    store : Store
-        Store of the outcome of the recording.
-    goal : Goal
-        Goal of the search.
-    evaluations : int
-        Number of simulations.
-    seed : int
-        Random seed, 0 or more.
+    `recording` is the simulation of FCFS with EASY of the same jobs with recorded predictions, and `store`
+    has its outcome; `rival` is the heuristic to beat, and `evaluations` the number of simulations.
     """
 
     kind = "search"

@@ -1,4 +1,4 @@
-"""Components of a training, constructed from names and parameters: seat, encoder, mask, reward, trainer."""
+"""Components of a training, made of tables: seat, encoder, mask, reward, episodes, trainer."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ from hpcsimkit.agents.training.old_names import renamed_keys
 from hpcsimkit.agents.training.returns import NORMALISATIONS
 from hpcsimkit.envs.interfaces import Encoder, Episodes, Mask, Reward
 from hpcsimkit.errors import UsageError
-from hpcsimkit.experiments.parts import registry
+from hpcsimkit.experiments.parts.named_parts import class_named
+from hpcsimkit.experiments.parts.registry import policy_named
+from hpcsimkit.experiments.parts.spelling import Part
 from hpcsimkit.experiments.parts.trust import Trust, importing
 from hpcsimkit.experiments.settings.checked_table import Problem, Table
 from hpcsimkit.io.catalogue import Catalogue
@@ -30,7 +32,7 @@ from hpcsimkit.policies.one_seat.two_level import STAGE as TWO_LEVEL
 __all__ = [
     "OWN_EPISODES",
     "PACKAGES",
-    "Part",
+    "Kind",
     "TrainerPart",
     "algorithm_named",
     "arguments_of",
@@ -62,27 +64,10 @@ Numbers have the ranges beside their types (:mod:`hpcsimkit.agents.ranges`), or 
 def seated(policy: Policy, holder: External, stage: str, slots: int | None) -> Policy:
     """Return the policy with an agent at one of its seats, and the former stage as the heuristic behind it.
 
-    Parameters
-    ----------
-    policy : Policy
-        Pipeline, which is not modified; for the stages ``"dispatch"`` and ``"two-level"``, it consists of an
-        order only.
-    holder : External
-        Open seat or agent.
-    stage : str
-        Name of the seat.
-    slots : int, optional
-        Maximum number of options, unless the pipeline limits them itself; by default unlimited. At the
-        backfiller seat it limits the candidates, and not the jobs from which the order selects. Required for
-        ``"dispatch"`` and ``"two-level"``.
+    For the stages ``"dispatch"`` and ``"two-level"``, the pipeline consists of an order only. At most `slots`
+    options are shown, unless the pipeline limits them itself; at the backfiller seat that limits the
+    candidates, and not the jobs from which the order selects.
 
-    Raises
-    ------
-    UsageError
-        The policy has no such seat.
-
-    Examples
-    --------
     >>> from hpcsimkit import External, make
     >>> seated(make("sjf+easy"), External(), "order", 16)
     Pipeline(order=External(base=SJF()), backfiller=EASY(), window=16)
@@ -131,7 +116,7 @@ USUAL: Mapping[str, tuple[str, str]] = {
 """Default encoder and mask of seats with options other than jobs."""
 
 
-class Part(NamedTuple):
+class Kind(NamedTuple):
     """Kind of component: its catalogue, its base class and the default name."""
 
     known: Catalogue[type[Any]]
@@ -139,15 +124,15 @@ class Part(NamedTuple):
     default: str
 
     @property
-    def kind(self) -> str:
+    def table(self) -> str:
         """Name of the table in a training file."""
         return self.known.kind
 
     @classmethod
-    def all(cls, stage: str) -> tuple[Part, Part, Part]:
+    def of_seat(cls, stage: str) -> tuple[Kind, Kind, Kind]:
         """Return the encoder, mask and reward kinds with the defaults of a seat.
 
-        >>> [part.default for part in Part.all("order")]
+        >>> [kind.default for kind in Kind.of_seat("order")]
         ['QueueWindow', 'Slots', 'MinusMeanBoundedSlowdown']
         """
         encoder, mask = USUAL.get(stage, ("QueueWindow", "Slots"))
@@ -158,7 +143,7 @@ class Part(NamedTuple):
         )
 
 
-OWN_EPISODES = Part(EPISODES, Episodes, "")
+OWN_EPISODES = Kind(EPISODES, Episodes, "")
 """User-defined episodes; those of hpcsimkit are windows of logs, and need no name."""
 
 
@@ -170,84 +155,49 @@ class Arguments(NamedTuple):
 
 
 def part_of(
-    part: Part,
-    values: Mapping[str, Any],
-    given: Mapping[str, Any],
-    folder: str | None,
-    trust: Trust,
+    kind: Kind, table: Mapping[str, Any], given: Mapping[str, Any], folder: str | None, trust: Trust
 ) -> tuple[Any, Problem | None]:
-    """Construct an encoder, mask or reward, or return the first problem of its table.
+    """Construct the component of a table, or return the first problem; arguments as in :func:`arguments_of`.
 
-    Parameters
-    ----------
-    part : Part
-        Kind of component.
-    values : mapping of str to object
-        Table of the component: ``name``, a known one or ``module:Name``, and parameters.
-    given : mapping of str to object
-        Parameters determined by other settings of the training; None if unavailable.
-    folder : str or None
-        Additional search folder for modules besides the current one.
-    trust : Trust
-        Permission to import code.
-
-    Examples
-    --------
-    >>> encoder, mask, reward = Part.all("order")
+    >>> encoder, mask, reward = Kind.of_seat("order")
     >>> part_of(encoder, {"time_scale": 3600.0}, {"slots": 8}, None, Trust(()))
     (QueueWindow(slots=8, time_scale=3600.0), None)
     >>> part_of(reward, {"treshold": 9.0}, {"slots": 8}, None, Trust(()))
     (None, (('reward', 'treshold'), ': unknown key; nearest: threshold'))
     """
-    found, problem = arguments_of(part, values, given, folder, trust)
+    found, problem = arguments_of(kind, table, given, folder, trust)
     if found is None:
         return None, problem
-    with guarded(f"[{part.kind}] {found.maker.__name__}"):
+    with guarded(f"[{kind.table}] {found.maker.__name__}"):
         return found.maker(**found.parameters), None
 
 
 def arguments_of(
-    part: Part,
-    values: Mapping[str, Any],
-    given: Mapping[str, Any],
-    folder: str | None,
-    trust: Trust,
+    kind: Kind, table: Mapping[str, Any], given: Mapping[str, Any], folder: str | None, trust: Trust
 ) -> tuple[Arguments | None, Problem | None]:
-    """Return the class and arguments of :func:`part_of`; parameters as there."""
-    kind, name = part.kind, values.get("name", part.default)
+    """Return the class and arguments of a table, or its first problem.
+
+    `given` are parameters determined by other settings of the training; None if unavailable.
+    """
     try:
-        maker = _maker(part, name, folder, trust)
+        part = Part.of_table(table, kind.default)
+        maker = class_named(kind.known, kind.base, part.key, folder, trust)
     except UsageError as error:
-        return None, ((kind, "name"), f": {error}")
+        return None, ((kind.table, "name"), f": {error}")
     wanted = {key: value for key, value in given.items() if key in inspect.signature(maker).parameters}
     absent = [key for key, value in wanted.items() if value is None]
     if absent:
-        return None, ((kind, "name"), f": {name} needs {absent[0]}, and none are given")
-    keys = {key: value for key, value in values.items() if key != "name"}
-    parameters, problem = parameters_of(maker, keys, wanted)
+        return None, ((kind.table, "name"), f": {part.key} needs {absent[0]}, and none are given")
+    parameters, problem = parameters_of(maker, part.parameters, wanted)
     for key, hint in _hints(maker).items():
         if problem is None and hint is Policy:
-            parameters[key], problem = _policy(key, parameters[key], folder, trust)
+            try:
+                parameters[key] = policy_named(parameters[key], folder, trust)
+            except UsageError as error:
+                problem = ((key,), f": {error}")
     if problem is not None:
-        return None, ((kind, *problem[0]), problem[1])
+        return None, ((kind.table, *problem[0]), problem[1])
     return Arguments(maker, parameters), None
-
-
-def _policy(key: str, name: str, folder: str | None, trust: Trust) -> tuple[Policy | None, Problem | None]:
-    """Construct the policy named by a parameter."""
-    try:
-        return registry.policy_named(name, folder, trust), None
-    except UsageError as error:
-        return None, ((key,), f": {error}")
-
-
-def _maker(part: Part, name: Any, folder: str | None, trust: Trust) -> type[Any]:
-    """Return the class of a name."""
-    own = isinstance(name, str) and ":" in name
-    found: Any = trust.imported(name, folder) if own else part.known.named(name)
-    if not (isinstance(found, type) and issubclass(found, part.base)):
-        raise UsageError(f"{name!r} needs a subclass of {part.base.__name__}, found {found!r}")
-    return found
 
 
 def parameters_of(
@@ -330,37 +280,21 @@ class TrainerPart(NamedTuple):
         return problem_of(self.trainer)
 
 
-def algorithm_named(name: Any, folder: str | None, trust: Trust) -> type[Any]:
+def algorithm_named(name: str, folder: str | None, trust: Trust) -> type[Any]:
     """Return the trainer of an algorithm.
 
-    Parameters
-    ----------
-    name : str
-        Name in :data:`~hpcsimkit.agents.training.catalogue.TRAINERS`, of an entry point of the group
-        ``hpcsimkit.algorithms``, ``module:Name`` or ``file.py:Name``.
-    folder : str or None
-        Additional search folder for modules besides the current one.
-    trust : Trust
-        Permission to import code.
+    The name is one of :data:`~hpcsimkit.agents.training.catalogue.TRAINERS`, that of an entry point of the
+    group ``hpcsimkit.algorithms``, ``module:Name`` or ``file.py:Name``. User-defined classes are complete
+    trainers with annotated settings.
 
-    Raises
-    ------
-    UsageError
-        The name is unknown, may not be imported, or is no complete trainer with annotated settings.
-
-    Examples
-    --------
     >>> algorithm_named("ppo", None, Trust(())).algorithm
     'ppo'
     """
-    own = isinstance(name, str) and ":" in name
-    if not own and name in TRAINERS.places:
-        return TRAINERS[name]
-    found = trust.imported(name, folder) if own else trainer_named(name)
+    if ":" not in name and (name in TRAINERS.places or name not in TRAINERS):
+        return trainer_named(name)  # which raises an error if the name is unknown
     from hpcsimkit.agents.training.trainer import Trainer
 
-    if not (isinstance(found, type) and issubclass(found, Trainer)):
-        raise UsageError(f"{name!r} needs a subclass of Trainer, found {found!r}")
+    found = class_named(TRAINERS, Trainer, name, folder, trust)
     if not is_dataclass(importing(lambda: settings_of(found), name)):
         raise UsageError(f"{name!r} needs an annotation settings with a dataclass, found none")
     if missing := ", ".join(sorted(found.__abstractmethods__)):
@@ -374,10 +308,9 @@ def former_names(values: Mapping[str, Any], folder: str | None, trust: Trust) ->
     >>> former_names({"algorithm": "a2c", "steps": 9, "gamma": 1.0}, None, Trust(()))
     {'steps': 'total_timesteps'}
     """
-    known = inspect.signature(
-        settings_of(algorithm_named(values.get("algorithm", "ppo"), folder, trust))
-    ).parameters
-    return renamed_keys(values, known)
+    part = Part.of_table(values, "ppo", "algorithm")
+    settings = settings_of(algorithm_named(part.key, folder, trust))
+    return renamed_keys(part.parameters, inspect.signature(settings).parameters)
 
 
 def trainer_part(
@@ -393,7 +326,8 @@ def trainer_part(
     (('trainer', 'total_timesteps'), ' must be greater than or equal to 1, found 0')
     """
     try:
-        trainer = algorithm_named(values.get("algorithm", "ppo"), folder, trust)
+        part = Part.of_table(values, "ppo", "algorithm")
+        trainer = algorithm_named(part.key, folder, trust)
     except UsageError as error:
         return None, (("trainer", "algorithm"), f": {error}")
     make, renamed = settings_of(trainer), former_names(values, folder, trust)
@@ -401,7 +335,7 @@ def trainer_part(
         if new in values:
             text = f": former name of {new}, which is given too; only one of them is allowed"
             return None, (("trainer", old), text)
-    keys = {renamed.get(key, key): value for key, value in values.items() if key != "algorithm"}
+    keys = {renamed.get(key, key): value for key, value in part.parameters.items()}
     problem = _device_problem(str(keys.get("device", "cpu")), trainer, make)
     if problem is not None:
         return None, (("trainer", "device"), problem)

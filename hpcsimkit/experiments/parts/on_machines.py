@@ -1,8 +1,7 @@
-"""Objects of an experiment that depend on its machines: placements, locality models, jobs that fit."""
+"""Jobs on the machines of an experiment: those that fit, and the load that they offer."""
 
 from __future__ import annotations
 
-import inspect
 from dataclasses import replace
 from typing import Any
 
@@ -10,93 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsimkit.cluster.machines import Machines
-from hpcsimkit.cluster.partitions import Partition, Partitions
-from hpcsimkit.errors import UsageError, WorkloadError
-from hpcsimkit.experiments.parts import registry
-from hpcsimkit.experiments.parts.trust import Trust
+from hpcsimkit.cluster.partitions import Partitions
+from hpcsimkit.errors import WorkloadError
 from hpcsimkit.io.units import memory_text
 from hpcsimkit.jobs.workload import Workload
-from hpcsimkit.kernel.locality import LOCALITIES
-from hpcsimkit.kernel.policy import Order, Placement
-from hpcsimkit.kernel.service_time import ServiceTime, as_service_time
 from hpcsimkit.workloads import Description, describe
 from hpcsimkit.workloads.describe import most_in_use
 
-__all__ = [
-    "FITS_NOWHERE",
-    "described",
-    "fitting",
-    "locality_of",
-    "offered_loads",
-    "place_of",
-    "placement_of",
-    "with_orders",
-    "without",
-]
-
 FITS_NOWHERE = "fits no machine"
 """Reason for which jobs are skipped on machines without partitions."""
-
-
-def placement_of(name: str, folder: str | None, trust: Trust) -> Placement:
-    """Return the placement of a name; parameters as for `registry.policy_named`.
-
-    Raises
-    ------
-    UsageError
-        The name is unknown, or refers to another kind of object.
-
-    Examples
-    --------
-    >>> placement_of("best-fit", None, Trust(()))
-    BestFit()
-    """
-    placement: Placement | None = registry.only_stage(registry.policy_named(name, folder, trust), "placement")
-    if placement is None:
-        known = ", ".join(entry.name for entry in registry.entries() if entry.kind == "placement")
-        raise UsageError(f"{name!r} is no placement alone; placements are {known}")
-    return placement
-
-
-def locality_of(name: str, folder: str | None, trust: Trust) -> ServiceTime:
-    """Return the locality model of a name: one of `LOCALITIES`, or a user-defined one.
-
-    Parameters
-    ----------
-    name : str
-        Name in :data:`hpcsimkit.kernel.locality.LOCALITIES`, or ``module:Name`` or ``file.py:Name`` of a
-        :class:`~hpcsimkit.kernel.service_time.ServiceTime` (a class without required arguments, or an object)
-        or of a function ``penalty(job, seconds, allocation, cluster)``.
-    folder : str or None
-        Additional search folder for modules and files besides the current one.
-    trust : Trust
-        Permission to import code.
-
-    Raises
-    ------
-    UsageError
-        The name is unknown, or refers to another kind of object.
-
-    Examples
-    --------
-    >>> locality_of("sierra", None, Trust(()))
-    KindLocality(compute_spread=0.1, network_crowded=2.0)
-    """
-    if name in LOCALITIES:
-        return LOCALITIES[name]
-    if ":" not in name:
-        known = ", ".join(LOCALITIES)
-        raise UsageError(f"unknown locality {name!r}; known are {known}, and your own: module:name")
-    found = trust.imported(name, folder)
-    if isinstance(found, type) and issubclass(found, ServiceTime):
-        try:
-            return found()
-        except TypeError as error:
-            raise UsageError(f"{name!r} cannot be made: {error}") from None
-    model = as_service_time(found) if isinstance(found, ServiceTime) or inspect.isfunction(found) else None
-    if model is None:
-        raise UsageError(f"{name!r} needs a ServiceTime or a function, found a {type(found).__name__}")
-    return model
 
 
 def fitting(
@@ -104,21 +25,8 @@ def fitting(
 ) -> Workload:
     """Return the jobs that fit the machines; the others are counted as skipped, or are errors.
 
-    Parameters
-    ----------
-    workload : Workload
-        Jobs to select from. If they request processors only, ``machine_size`` is set to that of the cluster.
-    cluster : Machines or Partitions
-        Machines of the cluster, or its partitions.
-    source : str
-        Name of the source of the jobs, for messages.
-    strict : bool
-        Whether a job that fits no machine is an error. Default: False.
-
-    Raises
-    ------
-    WorkloadError
-        No job fits; or, if `strict`, one does not.
+    If jobs request processors only, ``machine_size`` is set to that of the cluster. `source` is the name of
+    the source of the jobs, for messages; if `strict`, a job that fits no machine is an error.
     """
     if isinstance(cluster, Partitions):
         reasons = cluster.reasons(workload)
@@ -152,36 +60,6 @@ def place_of(workload: Workload, row: int, source: str | None) -> str:
     """
     place = source or workload.name
     return place if workload.lines is None else f"{place}:{workload.lines[row]}"
-
-
-def with_orders(partitions: Partitions, folder: str | None, trust: Trust) -> Partitions:
-    """Return partitions with the orders that they name; parameters as for `placement_of`.
-
-    Raises
-    ------
-    UsageError
-        A name is unknown, or refers to another kind of object.
-
-    Examples
-    --------
-    >>> with_orders(Partitions([Partition("gpu", nodes=2, order="sjf")]), None, Trust(())).parts[0].order
-    SJF()
-    """
-    parts = [
-        replace(part, order=_order_of(part, folder, trust)) if isinstance(part.order, str) else part
-        for part in partitions.parts
-    ]
-    return replace(partitions, parts=parts)
-
-
-def _order_of(part: Partition, folder: str | None, trust: Trust) -> Order:
-    try:
-        order: Order | None = registry.only_stage(registry.policy_named(part.order, folder, trust), "order")
-    except UsageError as error:
-        raise UsageError(f"partition {part.name!r}: order: {error}") from None
-    if order is None:
-        raise UsageError(f"partition {part.name!r}: order needs the name of an order, found {part.order!r}")
-    return order
 
 
 def offered_loads(workload: Workload, cluster: Machines) -> dict[str, float]:

@@ -57,26 +57,14 @@ name it without consent: --allow-code json
         return Trust(self.allowed or ())
 
     def allows(self, code: str, folder: str | None) -> bool:
-        """Return whether a module or file may be imported; parameters as for :meth:`check`."""
+        """Return whether a module or file may be imported."""
         places = places_of(folder)
         return self.allowed is None or any(covers(entry, code, places) for entry in self.allowed)
 
     def check(self, code: str, folder: str | None = None, part: str = "") -> None:
         """Raise an error if a module or file may not be imported, without importing it.
 
-        Parameters
-        ----------
-        code : str
-            Module, ``package.module``, or path of a file that ends in ``.py``.
-        folder : str, optional
-            Additional search folder besides the current one.
-        part : str
-            Full name, for messages. Default: the code itself.
-
-        Raises
-        ------
-        UsageError
-            The name is not well-formed, or the code is not allowed.
+        `part` is its full name for messages, by default the code itself.
         """
         part = part or code
         if not (code.endswith(FILE_ENDING) or MODULE.fullmatch(code)):
@@ -90,13 +78,7 @@ name it without consent: --allow-code json
         )
 
     def module(self, code: str, folder: str | None = None, part: str = "") -> ModuleType:
-        """Import ``module`` or ``path/file.py``; parameters as for :meth:`check`.
-
-        Raises
-        ------
-        UsageError
-            The code is not allowed or does not exist, or the import fails.
-        """
+        """Import ``module`` or ``path/file.py``, if allowed."""
         self.check(code, folder, part)
         return importing(lambda: self._module(code, folder), part or code)
 
@@ -123,38 +105,13 @@ name it without consent: --allow-code json
         )
 
     def imported(self, part: str, folder: str | None = None) -> Any:
-        """Import ``module:Name`` or ``path/file.py:Name``; return the attribute.
-
-        Parameters
-        ----------
-        part : str
-            Name to import.
-        folder : str, optional
-            Additional search folder for modules and files besides the current one.
-
-        Raises
-        ------
-        UsageError
-            The code is not allowed or does not exist, or the import fails.
-        """
+        """Import ``module:Name`` or ``path/file.py:Name``, if allowed; return the attribute."""
         return self._found(part, folder)[1]
 
     def maker(self, part: str, kinds: tuple[type, ...], folder: str | None = None) -> Callable[..., Any]:
         """Import a class with one of some base classes, or a function annotated to return such an object.
 
-        Parameters
-        ----------
-        part : str
-            Name to import, ``module:Name`` or ``path/file.py:Name``.
-        kinds : tuple of type
-            Base classes, one of which is required.
-        folder : str, optional
-            Additional search folder for modules and files besides the current one.
-
-        Raises
-        ------
-        UsageError
-            The import fails as in :meth:`imported`, or the object has another type; it is not called then.
+        An object of another type is an error, and is not called.
         """
         module, found = self._found(part, folder)
         if _is_class_of(found, kinds):
@@ -204,15 +161,6 @@ def code_in(part: str) -> str:
 def version_of(code: str, folder: str | None = None) -> str:
     """Return the name of an imported module or file, with the hash of its source and of all it imports.
 
-    Parameters
-    ----------
-    code : str
-        Module, or path of a file that ends in ``.py``.
-    folder : str, optional
-        Additional search folder besides the current one.
-
-    Examples
-    --------
     >>> import hashlib
     >>> version_of("hashlib").startswith("hashlib ("), version_of("no_such_module")
     (True, 'no_such_module')
@@ -239,17 +187,8 @@ def _returned(function: Callable[..., Any]) -> object:
 def importing(load: Callable[[], Any], part: str, what: str = "imported") -> Any:
     """Import or create a user-defined object; an error becomes a one-line message.
 
-    Parameters
-    ----------
-    load : callable
-        Function that imports or creates the object.
-    part, what : str
-        Name of the object and participle of the action, for messages.
-
-    Raises
-    ------
-    UsageError
-        The call fails; the message contains the location in the user's code.
+    `part` is its name, and `what` the participle of the action. The message has the location in the user's
+    code.
     """
     try:
         return load()

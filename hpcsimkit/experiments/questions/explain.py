@@ -33,17 +33,7 @@ MODEL = ".hpcsim"
 
 @dataclass(frozen=True)
 class Explained(Answer):
-    """Distributions of the features of an inspector's decisions.
-
-    Parameters
-    ----------
-    explanation : Explanation
-        Observations and rejections.
-    name : str
-        Name of the policy.
-    heading : str
-        Title of the picture.
-    """
+    """Distributions of the features of an inspector's decisions."""
 
     stem = "explanation"
     names = ("explanation",)
@@ -67,7 +57,7 @@ class Explained(Answer):
 
     def plot(self) -> Figure:
         """Return a figure with the distributions of each feature."""
-        from hpcsimkit.reports.explanation import draw_explanation
+        from hpcsimkit.reports.answers import draw_explanation
 
         return draw_explanation(self.explanation, self.heading)
 

@@ -41,11 +41,7 @@ PREDICTORS = ("requested", "last-two", "history", "regression", "mixture")
 class Predicted(Answer):
     """Quality of predicted run times.
 
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        Measures of each predictor, for all jobs and by class of users; see
-        :func:`~hpcsimkit.policies.predicting.quality.quality_table`.
+    The table is that of :func:`~hpcsimkit.policies.predicting.quality.quality_table`.
     """
 
     stem = "predictions"
@@ -74,7 +70,7 @@ class Predicted(Answer):
 
     def plot(self) -> Figure:
         """Return a figure of the calibration of the quantiles."""
-        from hpcsimkit.reports.prediction_plots import draw_predictions
+        from hpcsimkit.reports.answers import draw_predictions
 
         return draw_predictions(self.table)
 

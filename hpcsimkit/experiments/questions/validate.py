@@ -33,15 +33,7 @@ OF_MARKS = ["part", "measure", "value", "good", "fair", "grade"]
 
 @dataclass(frozen=True)
 class Validated(Answer):
-    """Agreement of a simulation with the recorded schedule.
-
-    Parameters
-    ----------
-    validation : Validation
-        Comparison of the schedules.
-    residue : Residue
-        Causes of the errors of the start times.
-    """
+    """Agreement of a simulation with the recorded schedule."""
 
     stem = "validation"
     names = ("validation", "agreement", "residue")

@@ -56,11 +56,6 @@ class Table(BaseModel):
         """Return a table of the flags of a command (None: not given), which override other values.
 
         Of a table, only the keys that a flag gives are overridden.
-
-        Raises
-        ------
-        UsageError
-            A flag is invalid; the message names it.
         """
         base = base or {}
         given = {
@@ -79,18 +74,8 @@ class Table(BaseModel):
     def of_toml(cls, file: Path, allow_code: Sequence[str] | None = None) -> Self:
         """Read a TOML file.
 
-        Parameters
-        ----------
-        file : Path
-            The file.
-        allow_code : sequence of str, optional
-            Value of the key ``allow_code``, which is not allowed in files, for tables that have it. Default:
-            no code.
-
-        Raises
-        ------
-        UsageError
-            The file cannot be read, is not TOML, or is not such a table; the message names the line.
+        `allow_code` is the value of that key, which is not allowed in files, for tables that have it.
+        Messages name the line.
         """
         text = _text(file, cls.file_format)
         try:

@@ -57,13 +57,7 @@ class EngineTable(Table):
         return text
 
     def engine(self) -> Engine:
-        """Return the engine; it connects to a cluster when it runs.
-
-        Raises
-        ------
-        UsageError
-            There is no such engine.
-        """
+        """Return the engine; it connects to a cluster when it runs."""
         return engine_named(self.name, **self.model_dump(exclude={"name"}, exclude_none=True))
 
 

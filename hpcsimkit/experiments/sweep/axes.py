@@ -58,20 +58,10 @@ class Axis(NamedTuple):
 def axes_of(table: Mapping[str, Any]) -> Iterator[Axis]:
     """Yield the axes of a table ``[sweep]``.
 
-    Parameters
-    ----------
-    table : mapping
-        Lists of values by key; ``{first = 0, count = 10}`` for whole numbers; for ``period`` also
-        ``{length = "4 weeks", step = "4 weeks"}``, see :class:`~hpcsimkit.experiments.sweep.windows.Windows`.
-        Nested tables (``"policy.window"`` without quotation marks) are the same as dotted keys.
+    They are lists of values by key; ``{first = 0, count = 10}`` for whole numbers; for ``period`` also
+    ``{length = "4 weeks", step = "4 weeks"}``, see :class:`~hpcsimkit.experiments.sweep.windows.Windows`.
+    Nested tables (``"policy.window"`` without quotation marks) are the same as dotted keys.
 
-    Raises
-    ------
-    UsageError
-        A key is no setting (the message lists similar ones), or an axis has no values or equal ones.
-
-    Examples
-    --------
     >>> [axis.values for axis in axes_of({"seed": {"first": 3, "count": 2}, "policy": {"window": [8, 32]}})]
     [range(3, 5), (8, 32)]
     """
@@ -124,13 +114,7 @@ def _axis(name: str, values: Any) -> Axis:
 
 
 def counted(name: str, values: Any) -> Sequence[Any]:
-    """Return the values of an axis: those of a list, or whole numbers from ``{first, count}``.
-
-    Raises
-    ------
-    UsageError
-        There are no values, or equal ones.
-    """
+    """Return the values of an axis: those of a list, or whole numbers from ``{first, count}``."""
     if isinstance(values, Mapping):
         return _counted(name, values)
     if not isinstance(values, list | tuple):

@@ -49,10 +49,7 @@ NOT_OF_JOBS = (*RUN_KEYS, "warmup", "cooldown", "metrics", "placement")
 class Cell(Task):
     """Task of a sweep, named by its fingerprint.
 
-    Parameters
-    ----------
-    values : mapping
-        Values of the axes by name, as shown in tables.
+    `values` are those of the axes by name, as shown in tables.
     """
 
     size = 1
@@ -69,18 +66,8 @@ class Cell(Task):
 class SimulationCell(Cell):
     """Simulation of a policy with some settings; its outcome has the metrics.
 
-    Parameters
-    ----------
-    policy : str
-        Name of the policy, with its parameters.
-    values : mapping
-        Values of the axes by name, as shown in tables.
-    settings : mapping
-        Settings of an experiment, as in a TOML file.
-    window : Window, optional
-        Part of the log.
-    identities : mapping
-        Identities of the policy and of all files, in place of their names.
+    The policy is a name with parameters, and the settings are those of a TOML file. `identities` of the
+    policy and of all files take the place of their names.
     """
 
     kind = "simulation"

@@ -139,13 +139,7 @@ class TrainingSweep(Training, Parallel):
         }
 
     def cells(self) -> Iterator[TrainingCell]:
-        """Yield the cells.
-
-        Raises
-        ------
-        UsageError
-            A combination of settings is invalid.
-        """
+        """Yield the cells."""
         names = [axis.name for axis in self.axes]
         for values in product(*(axis.values for axis in self.axes)):
             chosen = dict(zip(names, values, strict=True))
@@ -172,15 +166,7 @@ class TrainingSweep(Training, Parallel):
 
 
 class TrainingCell(Cell):
-    """Training with some settings; its outcome has the validation metric of the best agent.
-
-    Parameters
-    ----------
-    values : mapping
-        Values of the axes by name, as shown in tables.
-    training : Training
-        Settings of the training.
-    """
+    """Training with some settings; its outcome has the validation metric of the best agent."""
 
     kind = "training"
 

@@ -21,13 +21,6 @@ DAY = UNITS["day"]
 def duration(text: Any) -> int:
     """Return a duration [s]: a whole number of seconds, or a number with a unit.
 
-    Raises
-    ------
-    UsageError
-        The value is no positive duration.
-
-    Examples
-    --------
     >>> duration("4 weeks"), duration("1.5 days"), duration(90)
     (2419200, 129600, 90)
     """
@@ -86,13 +79,6 @@ class Windows(NamedTuple):
 
         By default the step is the length, and the warm-up a quarter of it.
 
-        Raises
-        ------
-        UsageError
-            A key is unknown or missing, or a value is no duration.
-
-        Examples
-        --------
         >>> Windows.of_table({"length": "4 weeks"})
         Windows(length=2419200, step=2419200, warmup=604800)
         """
@@ -109,11 +95,6 @@ class Windows(NamedTuple):
 
         The warm-up of the first one begins with the first submission: what the log does not record is no
         warm-up, and no part of a window.
-
-        Raises
-        ------
-        UsageError
-            The workload is shorter than one window.
         """
         first = int(workload.submit_time.min()) if len(workload) else 0
         last = first + workload.span

@@ -24,20 +24,7 @@ RANDOM = "random agent"
 class WindowsOf(Episodes):
     """Windows of several logs, all logs equally likely, run with the same settings.
 
-    Parameters
-    ----------
-    workloads : sequence of Workload
-        Logs to sample from.
-    jobs, warmup : int
-        Number of jobs of a window, and of jobs before it, as in
-        :class:`~hpcsimkit.agents.spaces.episodes.Windows`.
-    setup : Setup
-        Options of the runs.
-
-    Raises
-    ------
-    UsageError
-        A sampled log has fewer jobs than a window.
+    `jobs` and `warmup` are those of :class:`~hpcsimkit.agents.spaces.episodes.Windows`.
     """
 
     def __init__(self, workloads: Sequence[Workload], jobs: int, setup: Setup, *, warmup: int = 0) -> None:
@@ -68,25 +55,10 @@ def divided(
 ) -> Division:
     """Split logs: the first jobs of each are for training, others for validation.
 
-    Parameters
-    ----------
-    workloads : sequence of Workload
-        Logs to split.
-    share : float
-        Share of each log's jobs, by submission, for training; the rest is for validation.
-    part : (int, int), optional
-        Range of jobs for validation instead: the first index, and the index after the last. Training uses the
-        jobs before it, at most the given share.
-    others : sequence of Workload
-        Other logs for validation instead.
+    `share` is that of each log's jobs, by submission, for training. `part` is a range of jobs for validation
+    instead, the first index and the index after the last: training uses the jobs before it, at most the given
+    share. `others` are other logs for validation instead.
 
-    Raises
-    ------
-    UsageError
-        The part is not in the log, or overlaps with the jobs for training.
-
-    Examples
-    --------
     >>> w = Workload({"submit_time": range(10), "run_time": [1] * 10, "nodes": [1] * 10}, name="ten")
     >>> [len(part) for parts in divided([w], 0.8) for part in parts]
     [8, 2]
@@ -132,13 +104,7 @@ class Validation:
         return cls([sampled(episodes, rng) for _ in range(windows)], metric)
 
     def mean(self, policy: Policy) -> float:
-        """Return the mean of the metric over the windows.
-
-        Raises
-        ------
-        UsageError
-            The metric is undefined on some window.
-        """
+        """Return the mean of the metric over the windows."""
         values = [
             measured(scenario.simulation(policy).run(), scenario, [self.metric])[self.metric]
             for scenario in self.scenarios
@@ -159,13 +125,7 @@ def warmup_of(result: Result, scenario: Scenario) -> int:
 
 
 def check_lengths(parts: Sequence[Workload], needed: int, what: str) -> None:
-    """Check that each part of a log has enough jobs for a window.
-
-    Raises
-    ------
-    UsageError
-        A part has fewer jobs.
-    """
+    """Check that each part of a log has enough jobs for a window."""
     for workload in parts:
         if len(workload) < needed:
             raise UsageError(

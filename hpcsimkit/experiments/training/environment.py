@@ -23,13 +23,7 @@ ATTEMPTS = 1000
 
 
 def environment_of(training: Training, division: Division) -> SchedulingEnv:
-    """Return the environment of a training, after a first step to check that its components match.
-
-    Raises
-    ------
-    UsageError
-        The encoder, mask or reward does not support the decisions of the seat, or there are none.
-    """
+    """Return the environment of a training, after a first step to check that its components match."""
     env = SchedulingEnv(
         _episodes(training, division),
         training.open_policy(),
@@ -50,14 +44,7 @@ def environment_of(training: Training, division: Division) -> SchedulingEnv:
 def trainer_of(training: Training, division: Division, validate: Callable[[dict[str, Agent]], float]) -> Any:
     """Return the trainer of a training.
 
-    Parameters
-    ----------
-    training : Training
-        Settings of the training.
-    division : Division
-        Jobs for training and for validation.
-    validate : callable
-        Function of the agents by stage that returns a score, larger is better.
+    `validate` is a function of the agents by stage that returns a score, larger is better.
     """
     (make, settings), stage = training.trainer_part, training.stage
     how: dict[str, Any] = {"seed": training.seed, "validate_every": training.validation.every}

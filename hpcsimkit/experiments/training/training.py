@@ -19,7 +19,7 @@ from hpcsimkit.errors import HpcsimkitError, UsageError
 from hpcsimkit.experiments.parts import registry
 from hpcsimkit.experiments.parts.learner_parts import (
     OWN_EPISODES,
-    Part,
+    Kind,
     TrainerPart,
     arguments_of,
     former_names,
@@ -264,7 +264,7 @@ class Training(Source):
             self.open_policy()
         except HpcsimkitError as error:
             return ("policy",), f": {error}"
-        for table in ("episodes", *(part.kind for part in Part.all(self.stage))):
+        for table in ("episodes", *(kind.table for kind in Kind.of_seat(self.stage))):
             _, problem = self._made(table)
             if problem is not None:
                 return problem
@@ -381,10 +381,10 @@ class Training(Source):
         for tables in self.seats.values():
             yield from (table for table in tables.values() if isinstance(table, Mapping))
 
-    def _saved_part(self, kind: str) -> dict[str, Any]:
+    def _saved_part(self, table: str) -> dict[str, Any]:
         """Return the table of an encoder, mask or reward with its name."""
-        default = next(part.default for part in Part.all(self.stage) if part.kind == kind)
-        return {"name": default, **getattr(self, kind)}
+        default = next(kind.default for kind in Kind.of_seat(self.stage) if kind.table == table)
+        return {"name": default, **getattr(self, table)}
 
     # --- components ------------------------------------------------------------------------------------
 
@@ -414,14 +414,14 @@ class Training(Source):
             return trainer_part(self.trainer, self.import_from, self.trust)
         if table == "episodes":
             return self._own_episodes(Episodes())
-        part = next(part for part in Part.all(self.stage) if part.kind == table)
+        kind = next(kind for kind in Kind.of_seat(self.stage) if kind.table == table)
         cluster = self.simulated.cluster
         given = {
             "slots": self.slots,
             "machines": None if cluster is None else len(cluster),
             "resources": 1 if cluster is None else len(cluster.resources),
         }
-        return part_of(part, getattr(self, table), given, self.simulated.import_from, self.simulated.trust)
+        return part_of(kind, getattr(self, table), given, self.simulated.import_from, self.simulated.trust)
 
     @cached_property
     def trainer_part(self) -> TrainerPart:
@@ -437,7 +437,7 @@ class Training(Source):
     @property
     def environment_parts(self) -> tuple[Any, Any, Any]:
         """New encoder, mask and reward."""
-        encoder, mask, reward = (self._made(part.kind)[0] for part in Part.all(self.stage))
+        encoder, mask, reward = (self._made(kind.table)[0] for kind in Kind.of_seat(self.stage))
         return encoder, mask, reward
 
     def _own_episodes(self, windows: Episodes) -> tuple[Any, Problem | None]:

@@ -28,8 +28,6 @@ from hpcsimkit.reports.sweep.texts import metric_label
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["draw_curves", "plot_curves"]
-
 Floats = NDArray[np.float64]
 
 MOST_LINES = 8
@@ -39,16 +37,7 @@ MOST_LINES = 8
 def draw_curves(place: Path, file: str, table: SweepTable, *, width: float = WIDTH) -> Iterator[Picture]:
     """Yield the picture of the learning curves of a sweep, if there are any.
 
-    Parameters
-    ----------
-    place : Path
-        Path of the folder of the sweep.
-    file : str
-        Path of a learning curve in the folder of a cell.
-    table : SweepTable
-        Cells of the sweep.
-    width : float
-        Width of the figure [inches].
+    `file` is the path of a learning curve in the folder of a cell; the width is in inches.
     """
     metric = table.metrics[0] if table.metrics else ""
     sign = -1.0 if direction_of(metric) == "lower" else 1.0
@@ -77,16 +66,9 @@ def draw_curves(place: Path, file: str, table: SweepTable, *, width: float = WID
 def plot_curves(curves: Mapping[str, Sequence[tuple[Floats, Floats]]], ax: Axes | None = None) -> Axes:
     """Draw the means of learning curves, with bands from the lowest to the highest of them.
 
-    Parameters
-    ----------
-    curves : mapping of str to sequence of (array, array)
-        Steps and values of each training, by settings. Trainings with the same settings are compared
-        validation by validation, as far as the shortest of them goes.
-    ax : Axes, optional
-        Axes to draw on; by default those of a new figure.
+    Curves are steps and values of each training, by settings. Trainings with the same settings are compared
+    validation by validation, as far as the shortest of them goes.
 
-    Examples
-    --------
     >>> steps = np.array([10.0, 20.0])
     >>> ax = plot_curves({"ppo": [(steps, np.array([5.0, 3.0])), (steps, np.array([7.0, 4.0]))]})
     >>> ax.lines[0].get_ydata().tolist()

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from pandas import DataFrame
 
-__all__ = ["draw_metric"]
-
 COLUMN, TWO_COLUMNS = 3.5, 7.16
 """Widths of figures for papers with two columns: in one column, and over both [inches]."""
 
@@ -45,15 +43,8 @@ MOST_PANELS = 12
 def draw_metric(table: SweepTable, metric: str, *, paper: bool = False) -> Iterator[Picture]:
     """Yield the pictures of a metric: means, differences to the baseline and ranks, as far as defined.
 
-    Parameters
-    ----------
-    table : SweepTable
-        Cells of the sweep.
-    metric : str
-        Name of the metric.
-    paper : bool
-        Whether pictures are as wide as one column of a paper, or as two if they have several panels;
-        otherwise they are as wide as a page on a screen. Default: False.
+    If `paper`, pictures are as wide as one column of a paper, or as two if they have several panels;
+    otherwise as wide as a page on a screen.
     """
     for picture in _pictures(table, metric, paper):
         with style():

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["plot_intervals", "plot_means", "plot_ranks", "scale_axis"]
-
 LOGARITHMIC = 100.0
 """Ratio of the largest to the smallest value above which an axis is logarithmic."""
 
@@ -44,17 +42,8 @@ def plot_means(means: Mapping[str, Sequence[Mean]], values: Sequence[float], ax:
 
     Intervals at one value are drawn side by side.
 
-    Parameters
-    ----------
-    means : mapping of str to sequence of Mean
-        Means of each policy, one for each of `values`; NaN for missing ones.
-    values : sequence of float
-        Values of the axis, ascending.
-    ax : Axes, optional
-        Axes to draw on; by default those of a new figure.
+    There is a mean of each policy for each of `values`, which are ascending; NaN for missing ones.
 
-    Examples
-    --------
     >>> ax = plot_means({"fcfs": [Mean(5, 4, 6), Mean(9, 8, 11)]}, [0.8, 1.0])
     >>> ax.lines[0].get_ydata().tolist()
     [5.0, 9.0]
@@ -90,16 +79,7 @@ def plot_intervals(
 ) -> Axes:
     """Draw a value with its interval for each policy: one row each, the first on top.
 
-    Parameters
-    ----------
-    means : mapping of str to Mean
-        Values by policy; missing ones are NaN.
-    ax : Axes, optional
-        Axes to draw on; by default those of a new figure.
-    styles : mapping of str to Line, optional
-        Colours by policy; by default those of the policies in `means`.
-    zero : bool
-        Whether the values are differences: the axis is linear, with a line at 0. Default: False.
+    Missing values are NaN. The axis of differences is linear, with a line at `zero`.
     """
     ax = axes_of(ax, 7.5, 0.8 + 0.3 * len(means))
     styles = styles or line_styles(means)
@@ -121,13 +101,6 @@ def plot_ranks(ranking: Ranking, ax: Axes | None = None) -> Axes:
 
     The names are on the left, best first, so that they never collide. The bar at the top shows the length of
     the critical difference.
-
-    Parameters
-    ----------
-    ranking : Ranking
-        Average ranks and critical difference.
-    ax : Axes, optional
-        Axes to draw on; by default those of a new figure.
     """
     groups = ranking.groups
     ax = axes_of(ax, 7.5, 1.0 + 0.22 * (len(ranking.ranks) + len(groups)))

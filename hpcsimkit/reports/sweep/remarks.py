@@ -9,8 +9,6 @@ from hpcsimkit.reports.figures import format_count
 from hpcsimkit.reports.sweep.table import POLICY, SweepTable
 from hpcsimkit.reports.sweep.texts import joined
 
-__all__ = ["of_reasons", "remarks_on", "statistical_remarks"]
-
 FEW = 10
 """Number of replicates below which bootstrap intervals are known to be too narrow."""
 

@@ -25,7 +25,7 @@ from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.event_order import DirlabOrder
 from hpcsimkit.kernel.setup import Setup
 from hpcsimkit.policies.dirlab import MAX_REJECTIONS
-from hpcsimkit.reports.explanation import draw_explanation
+from hpcsimkit.reports.answers import draw_explanation
 from hpcsimkit.reproductions.learners import Learner, trained_agent
 from hpcsimkit.reproductions.plans.catalogue import part
 from hpcsimkit.reproductions.plans.findings import PaperFindings

@@ -31,7 +31,7 @@ from hpcsimkit.experiments.learn.recipe import (
     policy_of,
     start,
 )
-from hpcsimkit.experiments.learn.records import _guard, weekly_difference
+from hpcsimkit.experiments.learn.records import GROUPS, _report, weekly_difference
 from hpcsimkit.experiments.learn.sensitivity import CONDITIONS, TITLES, other_users
 from hpcsimkit.experiments.learn.settings import Learning
 from hpcsimkit.experiments.learn.study import Study
@@ -346,15 +346,19 @@ def test_a_guard_is_part_of_the_policy(tmp_path: Path) -> None:
     assert "falls back to the order after" in (place / "model_card.md").read_text()
 
 
-def test_changes_of_a_guard_are_recorded_and_reported(tmp_path: Path) -> None:
+def test_changes_of_a_guard_are_recorded_and_reported(complete: Study, tmp_path: Path) -> None:
     policy = "guarded(laf,fallback=sjf,weeks=0.2,margin=0)+easy"
     found = Simulated(policy, SMALL, "whole", Learning()).run(tmp_path, lambda done: None)
     simulation = Simulation(SMALL, make(policy))
     simulation.run()
     assert found["followed"] == simulation.system.order.followed  # type: ignore[attr-defined]
     assert found["followed"]
-    outcome = {"guarded": True, "followed": [[2.53, "fallback"], [4.06, "order"]]}
-    text = "".join(_guard(outcome, Periods(0, WEEK, 2 * WEEK)))
+    outcome = complete_outcome(complete) | {
+        "guarded": True,
+        "followed": [[2.53, "fallback"], [4.06, "order"]],
+    }
+    by = {name: pandas.read_csv(complete.place / f"{name}.csv") for name in GROUPS}
+    text = _report(outcome, Periods(0, WEEK, 2 * WEEK), by)
     assert "the last part begins with week 2" in text
     assert "| order | 0.0 |\n| fallback | 2.5 |\n| order | 4.1 |" in text
 

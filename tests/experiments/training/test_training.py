@@ -30,7 +30,7 @@ from hpcsimkit.experiments.comparison.campaign import Campaign
 from hpcsimkit.experiments.comparison.experiment import Experiment
 from hpcsimkit.experiments.evaluation.sequences import beginnings, places, share_in_several
 from hpcsimkit.experiments.parts import registry
-from hpcsimkit.experiments.parts.learner_parts import Part, parameters_of, part_of, seated, trainer_part
+from hpcsimkit.experiments.parts.learner_parts import Kind, parameters_of, part_of, seated, trainer_part
 from hpcsimkit.experiments.parts.trust import Trust
 from hpcsimkit.experiments.progress import (
     show_cells,
@@ -154,7 +154,7 @@ def test_every_trainer_can_be_named(name: str) -> None:
 def test_every_reward_can_be_named(name: str) -> None:
     improves = issubclass(REWARDS[name], Improvement)
     values = {"name": name} | ({"baseline": "sjf+easy"} if improves else {})
-    reward, problem = part_of(Part.all("order")[2], values, {"slots": 4}, None, Trust(()))
+    reward, problem = part_of(Kind.of_seat("order")[2], values, {"slots": 4}, None, Trust(()))
     assert problem is None
     assert type(reward) is REWARDS[name]
     if improves:

@@ -1,13 +1,24 @@
-"""Picture of the quality of predictions: calibration of the quantiles, and errors by class of users."""
+"""Pictures of the answers to questions: explanation of an inspector, and predictions."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hpcsimkit.kernel.prediction import LEVELS
-from hpcsimkit.reports.figures import MUTED, legend_above, line_styles, new_figure, style, title
+from hpcsimkit.reports.figures import (
+    INK,
+    MUTED,
+    POLICY_COLOURS,
+    legend_above,
+    line_styles,
+    new_figure,
+    style,
+    title,
+)
 from hpcsimkit.reports.picture import WIDTH
 
 if TYPE_CHECKING:
@@ -15,7 +26,56 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["draw_predictions"]
+COLUMNS, POINTS = 4, 401
+
+
+class Distributions(Protocol):
+    """Protocol of the data; see :class:`~hpcsimkit.experiments.evaluation.explanation.Explanation`."""
+
+    @property
+    def names(self) -> Sequence[str]:
+        """Names of the features."""
+
+    @property
+    def seen(self) -> NDArray[np.float64]:
+        """Values of the features at each decision, shape (decisions, features)."""
+
+    @property
+    def ratio(self) -> float:
+        """Share of rejections among all decisions."""
+
+    def distributions(
+        self, feature: int, at: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the distribution functions of a feature at some values, over all and rejected decisions."""
+
+
+@style()
+def draw_explanation(explanation: Distributions, heading: str = "") -> Figure:
+    """Return a figure with the distributions of each feature over all decisions and over the rejected ones.
+
+    Where the line of the rejected ones is steeper than the other, the share of rejections is above average.
+    """
+    names = explanation.names
+    rows = -(-(len(names) + 1) // COLUMNS)
+    figure = new_figure(9.0, 0.6 + 2.1 * rows, rows=rows, columns=COLUMNS, sharey=True)
+    for number, (name, ax) in enumerate(zip(names, figure.axes, strict=False)):
+        largest = max(float(np.quantile(explanation.seen[:, number], 0.999)), 1e-6)
+        at = np.linspace(0, largest, POINTS)
+        every, refused = explanation.distributions(number, at)
+        ax.plot(at, every, color=INK, label="all decisions")
+        ax.plot(at, refused, color=POLICY_COLOURS[1], label=f"rejected: {explanation.ratio:.0%} of them")
+        ax.set_ylim(0, 1.02)
+        ax.set_xlim(0, largest)
+        title(ax, name)
+        if number % COLUMNS == 0:
+            ax.set_ylabel("share of decisions")
+    for ax in figure.axes[len(names) :]:
+        ax.set_axis_off()
+    figure.axes[len(names)].legend(*figure.axes[0].get_legend_handles_labels(), loc="center left")
+    if heading:
+        figure.suptitle(heading, fontsize="medium")
+    return figure
 
 
 @style()
@@ -25,10 +85,7 @@ def draw_predictions(table: pandas.DataFrame) -> Figure:
     On the left, the share of jobs within each predicted quantile over its level; the grey line is perfect
     calibration. On the right, the mean absolute error for each class of users.
 
-    Parameters
-    ----------
-    table : DataFrame
-        Table of :func:`~hpcsimkit.policies.predicting.quality.quality_table`.
+    The table is that of :func:`~hpcsimkit.policies.predicting.quality.quality_table`.
     """
     figure = new_figure(WIDTH, 3.6, columns=2, width_ratios=(2, 3))
     calibration, errors = figure.axes
