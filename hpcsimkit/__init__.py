@@ -24,8 +24,10 @@ if TYPE_CHECKING:
     from hpcsimkit.errors import HpcsimkitError
     from hpcsimkit.experiments.checks.learner_parts import check_agent, check_encoder, check_reward
     from hpcsimkit.experiments.checks.policies import check_policy
-    from hpcsimkit.experiments.comparison.comparison import compare
     from hpcsimkit.experiments.parts.registry import make
+    from hpcsimkit.experiments.questions.compare import compare
+    from hpcsimkit.experiments.questions.describe import describe
+    from hpcsimkit.experiments.questions.evaluate import evaluate
     from hpcsimkit.experiments.questions.explain import explain
     from hpcsimkit.experiments.questions.predict import predict
     from hpcsimkit.experiments.questions.validate import validate
@@ -40,7 +42,7 @@ if TYPE_CHECKING:
     from hpcsimkit.kernel.service_time import ServiceTime
     from hpcsimkit.kernel.simulation import Simulation
     from hpcsimkit.kernel.system import System
-    from hpcsimkit.results.metrics import METRICS, evaluate
+    from hpcsimkit.results.metrics import METRICS, measure
     from hpcsimkit.results.result import Result
     from hpcsimkit.workloads import default_workload, read_swf, write_swf
 
@@ -50,9 +52,11 @@ _HOMES = {
     "cluster.machines": ("Machines",),
     "errors": ("HpcsimkitError",),
     "experiments.checks.policies": ("check_policy",),
-    "experiments.comparison.comparison": ("compare",),
     "experiments.checks.learner_parts": ("check_agent", "check_encoder", "check_reward"),
     "experiments.parts.registry": ("make",),
+    "experiments.questions.compare": ("compare",),
+    "experiments.questions.describe": ("describe",),
+    "experiments.questions.evaluate": ("evaluate",),
     "experiments.questions.explain": ("explain",),
     "experiments.questions.predict": ("predict",),
     "experiments.questions.validate": ("validate",),
@@ -67,7 +71,7 @@ _HOMES = {
     "kernel.service_time": ("ServiceTime",),
     "kernel.simulation": ("Simulation",),
     "kernel.system": ("System",),
-    "results.metrics": ("METRICS", "evaluate"),
+    "results.metrics": ("METRICS", "measure"),
     "results.result": ("Result",),
     "workloads": ("default_workload", "read_swf", "write_swf"),
 }
@@ -105,9 +109,11 @@ __all__ = [
     "check_reward",
     "compare",
     "default_workload",
+    "describe",
     "evaluate",
     "explain",
     "make",
+    "measure",
     "predict",
     "read_swf",
     "validate",

@@ -28,6 +28,8 @@ from hpcsimkit.policies.predicting.mixture import Mixture
 from hpcsimkit.policies.predicting.predicted import Predicted
 from hpcsimkit.policies.predicting.regression import Regression
 from hpcsimkit.policies.predictions import LastTwo, Noisy, ShortestPredicted
+from hpcsimkit.policies.preempting.preemptors import PreemptLowerTiers
+from hpcsimkit.policies.preempting.replanning import LAS, SRTF, Gittins, SmallestPreemptive
 from hpcsimkit.policies.recorded import Recorded
 from hpcsimkit.policies.slurm import SlurmMultifactor
 
@@ -106,6 +108,11 @@ def boosting(
 def mixture(decay: float = 0.995, *, reservations: bool = False) -> Parts:
     """Predictions by a mixture of predictors, weighted by their recent losses."""
     return {"estimates": Predicted(Mixture(decay=decay), reservations)}
+
+
+def oracle_srtf_area() -> SRTF:
+    """Smallest remaining area (run time times size) first, with preemption: an oracle."""
+    return SRTF(area=True)
 
 
 def no_backfilling() -> Parts:
@@ -220,7 +227,16 @@ CATALOGUE: dict[str, dict[str, Callable[..., Any]]] = {
         "suits-kind": SuitsKind,
         "learned-kinds": LearnedKinds,
     },
-    "policy": {"bfbp": BestFitBinPacking, "recorded": Recorded},
+    "preemptor": {"preempt": PreemptLowerTiers},
+    "policy": {
+        "bfbp": BestFitBinPacking,
+        "recorded": Recorded,
+        "oracle-srtf": SRTF,
+        "oracle-srtf-area": oracle_srtf_area,
+        "smallest-preemptive": SmallestPreemptive,
+        "las": LAS,
+        "gittins": Gittins,
+    },
     "option": {
         "commit": commit,
         "fitting": fitting,

@@ -14,7 +14,7 @@ from pathlib import Path
 from hpcsimkit import Simulation, make
 from hpcsimkit.experiments.source import Source
 from hpcsimkit.experiments.tables import Table
-from hpcsimkit.results.metrics import evaluate
+from hpcsimkit.results.metrics import measure
 
 __all__ = ["TABLES", "TRACES", "simulated"]
 
@@ -52,7 +52,7 @@ GUARDS = (
 def simulated(log: str, policy: str, jobs: int | None = None) -> list[float]:
     """Return slowdown, mean wait [s] and longest wait [s] of a policy on a log, or on its first jobs."""
     workload = Source.of_flags({"log": str(TRACES / LOGS[log]), "jobs": jobs}).workload()
-    return [*evaluate(Simulation(workload, make(policy)).run(), names=METRICS).values()]
+    return [*measure(Simulation(workload, make(policy)).run(), names=METRICS).values()]
 
 
 def of_guards(log: str) -> Table:

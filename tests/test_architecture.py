@@ -63,6 +63,7 @@ PYDANTIC = (
     "settings.engine_table",
     "settings.run_table",
     "source",
+    "sweep.question_cell",
     "sweep.sweep",
     "sweep.trainings",
     "training.tables",
@@ -70,7 +71,6 @@ PYDANTIC = (
 )
 TYPER = (
     "command",
-    "consent",
     "checking",
     "comparing",
     "flags",
@@ -339,7 +339,7 @@ def test_the_text_of_the_caller_is_that_of_python_programs() -> None:
     allowed = {
         "hpcsimkit.experiments.parts.trust",  # defines it
         "hpcsimkit.experiments.parts.registry",  # make, for programs
-        "hpcsimkit.experiments.comparison.comparison",  # compare, for programs
+        "hpcsimkit.experiments.questions.compare",  # compare, for programs
     }
     literal = {"hpcsimkit.experiments.checks.learner_parts", "hpcsimkit.experiments.console"}
     found = set()

@@ -15,7 +15,7 @@ from hpcsimkit.jobs.job import Job
 from hpcsimkit.kernel.policy import Policy
 from hpcsimkit.kernel.system import System
 from hpcsimkit.policies.placing.objectives import EQUAL_WEIGHTS, capability, capacity
-from hpcsimkit.results.metrics import METRICS, evaluate
+from hpcsimkit.results.metrics import METRICS, measure
 from hpcsimkit.results.placements import Placements
 from hpcsimkit.results.result import Result
 
@@ -278,7 +278,7 @@ class OfMetric(Reward):
         return earned
 
     def _value(self, result: Result) -> float:
-        value: Mapping[str, float] = evaluate(result, names=[self.metric])
+        value: Mapping[str, float] = measure(result, names=[self.metric])
         return value[self.metric]
 
 

@@ -48,18 +48,19 @@ TASKS: dict[str, dict[str, tuple[str, ...]]] = {
         "hpcsimkit": ("External", "Decision"),
     },
     "Evaluate results": {
-        "hpcsimkit": ("Result", "evaluate"),
+        "hpcsimkit": ("Result", "measure"),
         "hpcsimkit.results.breakdown": ("breakdown",),
         "hpcsimkit.results.difference": ("compare_results", "summarize_moves"),
         "hpcsimkit.reports.report": ("write_report",),
         "hpcsimkit.reports.sweep.report": ("write_sweep_report",),
     },
     "Ask a question about a workload": {
-        "hpcsimkit": ("validate", "what_if", "predict", "explain"),
-        "hpcsimkit.experiments.questions.question": ("Case", "Answer"),
+        "hpcsimkit": ("describe", "compare", "validate", "what_if", "predict", "explain", "evaluate"),
+        "hpcsimkit.experiments.comparison.case": ("Case",),
+        "hpcsimkit.experiments.questions.question": ("Answer",),
     },
     "Run experiments from settings": {
-        "hpcsimkit": ("compare", "Sweep"),
+        "hpcsimkit": ("Sweep",),
         "hpcsimkit.experiments.sweep.sweep_run": ("SweepRun",),
         "hpcsimkit.experiments.sweep.results": ("SweepResults",),
         "hpcsimkit.experiments.comparison.experiment": ("Experiment",),

@@ -55,7 +55,7 @@ def compare(
     from hpcsimkit.experiments import console
     from hpcsimkit.experiments.comparison.campaign import Campaign
     from hpcsimkit.experiments.comparison.experiment import Experiment
-    from hpcsimkit.experiments.progress import show_policies
+    from hpcsimkit.experiments.progress import show_runs
 
     experiment = experiment_of(
         Experiment, {"source": source, **settings}, report=False if no_report else None
@@ -65,7 +65,7 @@ def compare(
     if not quiet:
         show(*console.loaded(workload, experiment.cluster))
     campaign = Campaign(experiment, workload, place, command=sys.orig_argv)
-    with show_policies(experiment.policies, len(workload), quiet=quiet) as tell:
+    with show_runs(dict.fromkeys(experiment.policies, len(workload)), quiet=quiet) as tell:
         runs = campaign.run(resume=resume, overwrite=overwrite, tell=tell)
     if not quiet:
         console.show_comparison(runs, experiment.metrics)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from hpcsimkit.cli.consent import consented
+from hpcsimkit.experiments.consent import consented
 from hpcsimkit.io.budget import LIMITS, raise_limits
 from hpcsimkit.kernel.setup import OPTIONS, Option
 
@@ -50,10 +50,15 @@ def takes(*names: str, **options: Any) -> Callable[[Command], Command]:
     """Return a decorator that gives a command options, passed as keyword arguments (None: not given)."""
 
     def remember(command: Command) -> Command:
-        COMMAND_OPTIONS[command] = {name: OF_EXPERIMENT[name] for name in names} | options
+        COMMAND_OPTIONS[command] = of(*names) | options
         return command
 
     return remember
+
+
+def of(*names: str) -> dict[str, Any]:
+    """Return the types of options of an experiment by name."""
+    return {name: OF_EXPERIMENT[name] for name in names}
 
 
 def with_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -92,58 +97,6 @@ Source = Annotated[
         "or of an experiment file (.toml).  [the built-in workload]",
     ),
 ]
-Jobs = Annotated[
-    int | None,
-    typer.Option(metavar="N", help="Number of jobs, 1 or more: the first ones by submission.  [all]"),
-]
-Skip = Annotated[
-    int | None, typer.Option(metavar="N", help="Number of first jobs to leave out, by submission.  [0]")
-]
-Reader = Annotated[
-    str | None,
-    typer.Option(
-        metavar="NAME",
-        help="Reader of the log; `parts reader` lists them, your own: module:name.  [that of the detected "
-        "format]",
-    ),
-]
-TimeZone = Annotated[
-    str | None,
-    typer.Option(
-        metavar="ZONE",
-        help="Time zone of the local times in a log that names none, such as Europe/Berlin.  [not known]",
-    ),
-]
-Features = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--features",
-        metavar="FIELD",
-        help="Field of a Slurm log that becomes a required feature of the machines of a job: constraints, "
-        "partition or gpu_type; repeat the option for several.  [constraints]",
-    ),
-]
-FromDate = Annotated[
-    str | None,
-    typer.Option(
-        "--from",
-        metavar="DATE",
-        help="Day or time (2024-03-01 or 2024-03-01T12:00:00) of the log: only jobs submitted from then "
-        "on.  [all]",
-    ),
-]
-ToDate = Annotated[
-    str | None,
-    typer.Option(
-        "--to", metavar="DATE", help="Day or time of the log's clock: only jobs submitted before it.  [all]"
-    ),
-]
-NodeCount = Annotated[
-    int | None,
-    typer.Option(
-        "--nodes", metavar="N", help="Number of nodes of the cluster, 1 or more.  [that in the log]"
-    ),
-]
 MachineFile = Annotated[
     str | None,
     typer.Option(
@@ -153,43 +106,16 @@ MachineFile = Annotated[
         "machines (`parts machines` lists them), or module:Name.  [identical nodes]",
     ),
 ]
-PartitionFile = Annotated[
-    str | None,
+Seed = Annotated[int | None, typer.Option(metavar="N", help="Random seed, 0 or more.  [0]")]
+EngineName = Annotated[
+    dict[str, str] | None,
     typer.Option(
-        "--partitions",
-        metavar="FILE",
-        help="Path of a file of partitions: .toml, or the output of scontrol show partition.  [none]",
-    ),
-]
-PartitionColumn = Annotated[
-    str | None,
-    typer.Option(
+        "--engine",
         metavar="NAME",
-        help="Column of the log with the partitions of the jobs: partition, queue or qos.  [partition]",
+        parser=lambda name: {"name": name},  # a key of the table [engine]
+        help="Engine in place of --workers: processes:N, dask:N or slurm:N with N workers, or a Dask "
+        "scheduler, dask:tls://HOST:PORT, or dask-insecure:tcp://HOST:PORT without TLS.  [processes]",
     ),
-]
-PlacementName = Annotated[
-    str | None,
-    typer.Option(
-        metavar="NAME", help="Placement of the pipelines that name none; needs --machines.  [first-fit]"
-    ),
-]
-LoadFactor = Annotated[
-    float | None,
-    typer.Option(
-        metavar="X",
-        help="Factor of the offered load, 1e-6 to 1e6: times between submissions are divided by it.  [1]",
-    ),
-]
-Size = Annotated[
-    str | None,
-    typer.Option(
-        metavar="requested|allocated", help="Processors of a job: those requested or allocated.  [requested]"
-    ),
-]
-Strict = Annotated[
-    bool | None,
-    typer.Option("--strict", help="Reject a log with unusable jobs.  [they are skipped and counted]"),
 ]
 
 
@@ -237,58 +163,6 @@ RememberCode = Annotated[
     ),
 ]
 
-Warmup = Annotated[
-    float | None,
-    typer.Option(
-        metavar="S",
-        help="Warm-up time [s]: metrics leave out jobs submitted within it after the first one.  [0]",
-    ),
-]
-Cooldown = Annotated[
-    float | None,
-    typer.Option(
-        metavar="S",
-        help="Cool-down time [s]: metrics leave out jobs submitted within it before the last one.  [0]",
-    ),
-]
-Seed = Annotated[int | None, typer.Option(metavar="N", help="Random seed, 0 or more.  [0]")]
-Policies = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--policy",
-        "-p",
-        metavar="NAME",
-        help="Name of a policy to simulate; repeat the option for several. `policies` lists all names.",
-    ),
-]
-Metrics = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--metric",
-        "-m",
-        metavar="NAME",
-        help="Metric of the printed table or report, by name, module:Name or file.py:Name; repeat the option "
-        "for several. Metrics of your own are also columns of the results.  [the usual]",
-    ),
-]
-Out = Annotated[
-    str | None,
-    typer.Option("--out", "-o", metavar="FOLDER", help="Results folder.  [results/<name of the workload>]"),
-]
-Workers = Annotated[
-    int | None,
-    typer.Option(metavar="N", help="Number of simulations in parallel, each in a process, 1 or more.  [1]"),
-]
-EngineName = Annotated[
-    dict[str, str] | None,
-    typer.Option(
-        "--engine",
-        metavar="NAME",
-        parser=lambda name: {"name": name},  # a key of the table [engine]
-        help="Engine in place of --workers: processes:N, dask:N or slurm:N with N workers, or a Dask "
-        "scheduler, dask:tls://HOST:PORT, or dask-insecure:tcp://HOST:PORT without TLS.  [processes]",
-    ),
-]
 NoReport = Annotated[bool, typer.Option("--no-report", help="Write no report.html and draw no figures.")]
 Trace = Annotated[
     bool | None,
@@ -296,42 +170,105 @@ Trace = Annotated[
 ]
 
 
-def _flag(option: Option) -> Any:
+def option(kind: Any, metavar: str | None, help_text: str, *flags: str) -> Any:
+    """Return the type of a command's argument for an option."""
+    return Annotated[kind | None, typer.Option(*flags, metavar=metavar, help=help_text)]
+
+
+def _of_run(about: Option) -> Any:
     """Return the type of a command's argument for an option of a run."""
-    kind = option.kind or str
-    metavar = None if kind is bool else option.metavar or "|".join(option.choices)
-    help_text = f"{option.meaning}.  [{option.unset}]"
-    flag = f"--{option.key}"
-    return Annotated[kind | None, typer.Option(flag, metavar=metavar, help=help_text)]
+    kind = about.kind or str
+    metavar = None if kind is bool else about.metavar or "|".join(about.choices)
+    return option(kind, metavar, f"{about.meaning}.  [{about.unset}]", f"--{about.key}")
 
 
-OF_RUNS: Mapping[str, Any] = {option.key: _flag(option) for option in OPTIONS.values() if option.key}
+OF_RUNS: Mapping[str, Any] = {each.key: _of_run(each) for each in OPTIONS.values() if each.key}
 """Options of all commands that simulate, by key: those of a :class:`~hpcsimkit.kernel.setup.Setup`."""
 
 OF_EXPERIMENT: Mapping[str, Any] = {
-    "policies": Policies,
-    "reader": Reader,
-    "timezone": TimeZone,
-    "features": Features,
-    "from_date": FromDate,
-    "to_date": ToDate,
-    "jobs": Jobs,
-    "skip": Skip,
-    "nodes": NodeCount,
+    "policies": option(
+        list[str],
+        "NAME",
+        "Name of a policy to simulate; repeat the option for several. `policies` lists all names.",
+        *("--policy", "-p"),
+    ),
+    "reader": option(
+        str,
+        "NAME",
+        "Reader of the log; `parts reader` lists them, your own: module:name.  [that of the detected format]",
+    ),
+    "timezone": option(
+        str,
+        "ZONE",
+        "Time zone of the local times in a log that names none, such as Europe/Berlin.  [not known]",
+    ),
+    "features": option(
+        list[str],
+        "FIELD",
+        "Field of a Slurm log that becomes a required feature of the machines of a job: constraints, "
+        "partition or gpu_type; repeat the option for several.  [constraints]",
+        "--features",
+    ),
+    "from_date": option(
+        str,
+        "DATE",
+        "Day or time (2024-03-01 or 2024-03-01T12:00:00) of the log: only jobs submitted from then on.  "
+        "[all]",
+        "--from",
+    ),
+    "to_date": option(
+        str, "DATE", "Day or time of the log's clock: only jobs submitted before it.  [all]", "--to"
+    ),
+    "jobs": option(int, "N", "Number of jobs, 1 or more: the first ones by submission.  [all]"),
+    "skip": option(int, "N", "Number of first jobs to leave out, by submission.  [0]"),
+    "nodes": option(int, "N", "Number of nodes of the cluster, 1 or more.  [that in the log]", "--nodes"),
     "machines": MachineFile,
-    "partitions": PartitionFile,
-    "partition_column": PartitionColumn,
-    "placement": PlacementName,
-    "load_factor": LoadFactor,
-    "size": Size,
+    "partitions": option(
+        str,
+        "FILE",
+        "Path of a file of partitions: .toml, or the output of scontrol show partition.  [none]",
+        "--partitions",
+    ),
+    "partition_column": option(
+        str,
+        "NAME",
+        "Column of the log with the partitions of the jobs: partition, queue or qos.  [partition]",
+    ),
+    "placement": option(
+        str, "NAME", "Placement of the pipelines that name none; needs --machines.  [first-fit]"
+    ),
+    "load_factor": option(
+        float,
+        "X",
+        "Factor of the offered load, 1e-6 to 1e6: times between submissions are divided by it.  [1]",
+    ),
+    "size": option(
+        str, "requested|allocated", "Processors of a job: those requested or allocated.  [requested]"
+    ),
     **OF_RUNS,
-    "warmup": Warmup,
-    "cooldown": Cooldown,
-    "strict": Strict,
+    "warmup": option(
+        float,
+        "S",
+        "Warm-up time [s]: metrics leave out jobs submitted within it after the first one.  [0]",
+    ),
+    "cooldown": option(
+        float,
+        "S",
+        "Cool-down time [s]: metrics leave out jobs submitted within it before the last one.  [0]",
+    ),
+    "strict": option(
+        bool, None, "Reject a log with unusable jobs.  [they are skipped and counted]", "--strict"
+    ),
     "allow_code": AllowCode,
-    "metrics": Metrics,
-    "out": Out,
-    "workers": Workers,
+    "metrics": option(
+        list[str],
+        "NAME",
+        "Metric of the printed table or report, by name, module:Name or file.py:Name; repeat the option "
+        "for several. Metrics of your own are also columns of the results.  [the usual]",
+        *("--metric", "-m"),
+    ),
+    "out": option(str, "FOLDER", "Results folder.  [results/<name of the workload>]", *("--out", "-o")),
+    "workers": option(int, "N", "Number of simulations in parallel, each in a process, 1 or more.  [1]"),
     "engine": EngineName,
 }
 """Options by key of :class:`~hpcsimkit.experiments.comparison.experiment.Experiment`; a test checks them."""

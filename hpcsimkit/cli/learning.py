@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -19,13 +19,11 @@ from hpcsimkit.cli.flags import (
     Resume,
     allowed_code,
     examples,
+    of,
+    option,
     takes,
 )
 from hpcsimkit.io.printable import show
-
-if TYPE_CHECKING:
-    from hpcsimkit.experiments.training.training import Training
-    from hpcsimkit.experiments.training.training_run import TrainingFiles
 
 
 @examples(
@@ -34,7 +32,18 @@ if TYPE_CHECKING:
     "train training.toml --out agent --resume",
     "train KTH-SP2.swf.gz --algorithm a2c --steps 200000",
 )
-@takes(*OF_RUNS)
+@takes(
+    algorithm=option(str, "NAME", "Learning algorithm: ppo, a2c, pg ...  [ppo]"),
+    total_timesteps=option(
+        int,
+        "N",
+        "Total number of decisions (steps) to train on.  [100000]",
+        *("--total-timesteps", "--steps"),
+    ),
+    allow_code=AllowCode,
+    **of(*OF_RUNS),
+    out=option(str, "FOLDER", "Results folder.  [results/<log>-<algorithm>]", *("--out", "-o")),
+)
 def train(
     source: Annotated[
         Path | None,
@@ -44,24 +53,7 @@ def train(
             "[the built-in workload]",
         ),
     ] = None,
-    algorithm: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Learning algorithm: ppo, a2c, pg ...  [ppo]")
-    ] = None,
-    total_timesteps: Annotated[
-        int | None,
-        typer.Option(
-            "--total-timesteps",
-            "--steps",
-            metavar="N",
-            help="Total number of decisions (steps) to train on.  [100000]",
-        ),
-    ] = None,
-    allow_code: AllowCode = None,
     *,
-    out: Annotated[
-        str | None,
-        typer.Option("--out", "-o", metavar="FOLDER", help="Results folder.  [results/<log>-<algorithm>]"),
-    ] = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Resume an interrupted training in the results folder.")
     ] = False,
@@ -81,68 +73,26 @@ def train(
     from hpcsimkit.experiments.parts.learner_parts import PACKAGES
 
     require_packages("training", "rl", *PACKAGES)
-    from hpcsimkit.engine.results_folder import next_free
-    from hpcsimkit.experiments import console
+    from hpcsimkit.experiments.console import loaded
     from hpcsimkit.experiments.progress import show_training
+    from hpcsimkit.experiments.training.problem_run import rank_of_process, run_of
     from hpcsimkit.experiments.training.training import Training
-    from hpcsimkit.experiments.training.training_run import TrainingRun
 
-    flags: dict[str, Any] = {
-        "algorithm": algorithm,
-        "total_timesteps": total_timesteps,
-        "out": out,
-        "allow_code": allowed_code({"algorithm": algorithm, "allow_code": allow_code}),
-        **options,
-    }
-    if source is not None and source.suffix == ".toml":
-        training = Training.with_flags(flags, Training.read(source, flags["allow_code"]))
-    else:
-        training = Training.with_flags({**flags, "log": None if source is None else str(source)})
-    if training.own_problem is not None:
-        _train_on_problem(training, resume=resume, overwrite=overwrite, quiet=quiet)
-        return
-    workloads = training.workloads()
-    place = training.out or next_free(RESULTS / f"{workloads[0].name}-{training.algorithm}", resume=resume)
-    run = TrainingRun(training, workloads, place, command=sys.orig_argv)
-    if run.finished and not overwrite:
-        _leave_finished(run, quiet=quiet)
-        return
-    if not quiet:
-        for workload in workloads:
-            show(*console.loaded(workload, training.simulated.cluster))
-    with show_training(training, quiet=quiet) as tell:
-        trained = run.run(resume=resume, overwrite=overwrite, tell=tell)
-    if not quiet:
-        show(trained.summary)
-        show(f"results: {os.path.relpath(run.folder.place)}/best.hpcsim")
-
-
-def _train_on_problem(training: Training, *, resume: bool, overwrite: bool, quiet: bool) -> None:
-    """Train by an algorithm that brings its own problem; only the first of several workers reports."""
-    from hpcsimkit.engine.results_folder import next_free
-    from hpcsimkit.experiments.progress import show_training
-    from hpcsimkit.experiments.training.problem_run import ProblemRun, rank_of_process
-
+    training = Training.of_source(source, {**options, "allow_code": allowed_code(options)})
+    run = run_of(training, RESULTS, sys.orig_argv, resume=resume)
     quiet = quiet or rank_of_process() > 0
-    run = ProblemRun(
-        training, training.out or next_free(RESULTS / training.algorithm, resume=resume), sys.orig_argv
-    )
+    place = os.path.relpath(run.folder.place)
     if run.finished and not overwrite:
-        _leave_finished(run, quiet=quiet)
+        run.folder.settle()
+        if not quiet:
+            show(f"{place}: this training is finished, nothing is trained; --overwrite trains it again")
         return
+    if not quiet:
+        show(*(line for each in run.workloads for line in loaded(each, training.simulated.cluster)))
     with show_training(training, quiet=quiet) as tell:
         trained = run.run(resume=resume, overwrite=overwrite, tell=tell)
     if trained is not None and not quiet:
-        show(trained.summary)
-        show(f"results: {os.path.relpath(run.folder.place)}")
-
-
-def _leave_finished(run: TrainingFiles, *, quiet: bool) -> None:
-    """Print that there is nothing to train; tidy up after a process that was killed at the very end."""
-    run.folder.settle()
-    if not quiet:
-        place = os.path.relpath(run.folder.place)
-        show(f"{place}: this training is finished, nothing is trained; --overwrite trains it again")
+        show(trained.summary, f"results: {place}{run.product}")
 
 
 @examples(
@@ -150,9 +100,37 @@ def _leave_finished(run: TrainingFiles, *, quiet: bool) -> None:
     "evaluate agent/best.hpcsim KTH-SP2.swf.gz -p fcfs+easy -p saf+easy --sequences 100 --jobs 1000",
 )
 @takes(
-    *("skip", "reader", "nodes", "machines", "placement", "load_factor", "size", "strict"),
-    *("allow_code", "engine"),
-    *OF_RUNS,
+    policies=option(
+        list[str],
+        "NAME",
+        "Name of a baseline policy; repeat the option for several.  [fcfs+easy and sjf+easy]",
+        *("--policy", "-p"),
+    ),
+    sequences=option(int, "N", "Number of sampled sequences, 1 or more.  [50]"),
+    jobs=option(int, "N", "Number of consecutive jobs of a sequence.  [256]"),
+    warmup=option(
+        int, "N", "Number of jobs before a sequence that fill the cluster; metrics leave them out.  [0]"
+    ),
+    metrics=option(
+        list[str],
+        "NAME",
+        "Metric to compare, by name or module:Name; repeat the option for several.  [that of the training]",
+        *("--metric", "-m"),
+    ),
+    parts=option(
+        str, "MODULE", "Module or file.py to import, with the agent's encoder and mask.  [those of hpcsimkit]"
+    ),
+    within=option(str, "NAME", "Policy whose seat the agent takes.  [that of its training]"),
+    sample=option(
+        bool,
+        None,
+        "Actions: sampled from the agent's distribution, or the best one.  [that of the model file]",
+        "--sample/--greedy",
+    ),
+    workers=option(int, "N", "Number of sequences simulated in parallel, 1 or more.  [1]"),
+    out=option(str, "FOLDER", "Results folder.  [results/<model>-on-<log>]", *("--out", "-o")),
+    **of("skip", "reader", "nodes", "machines", "placement", "load_factor", "size", "strict"),
+    **of("allow_code", "engine", *OF_RUNS),
 )
 def evaluate(
     model: Annotated[str, typer.Argument(metavar="MODEL", help="Path of a trained agent (.hpcsim).")],
@@ -164,65 +142,7 @@ def evaluate(
             ".gz).  [the built-in workload]",
         ),
     ] = None,
-    policies: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--policy",
-            "-p",
-            metavar="NAME",
-            help="Name of a baseline policy; repeat the option for several.  [fcfs+easy and sjf+easy]",
-        ),
-    ] = None,
-    sequences: Annotated[
-        int | None, typer.Option(metavar="N", help="Number of sampled sequences, 1 or more.  [50]")
-    ] = None,
-    jobs: Annotated[
-        int | None, typer.Option(metavar="N", help="Number of consecutive jobs of a sequence.  [256]")
-    ] = None,
-    warmup: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N",
-            help="Number of jobs before a sequence that fill the cluster; metrics leave them out.  [0]",
-        ),
-    ] = None,
-    metrics: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--metric",
-            "-m",
-            metavar="NAME",
-            help="Metric to compare, by name or module:Name; repeat the option for several.  [that of the "
-            "training]",
-        ),
-    ] = None,
-    parts: Annotated[
-        str | None,
-        typer.Option(
-            metavar="MODULE",
-            help="Module or file.py to import, with the agent's encoder and mask.  [those of hpcsimkit]",
-        ),
-    ] = None,
-    within: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="Policy whose seat the agent takes.  [that of its training]"),
-    ] = None,
-    sample: Annotated[
-        bool | None,
-        typer.Option(
-            "--sample/--greedy",
-            help="Actions: sampled from the agent's distribution, or the best one.  [that of the model file]",
-        ),
-    ] = None,
     *,
-    workers: Annotated[
-        int | None,
-        typer.Option(metavar="N", help="Number of sequences simulated in parallel, 1 or more.  [1]"),
-    ] = None,
-    out: Annotated[
-        str | None,
-        typer.Option("--out", "-o", metavar="FOLDER", help="Results folder.  [results/<model>-on-<log>]"),
-    ] = None,
     resume: Resume = False,
     overwrite: Overwrite = False,
     limit: Limits = None,
@@ -239,26 +159,22 @@ def evaluate(
     from the heuristic behind the seat in its choices. Use --skip to leave out the jobs that the agent was
     trained on.
     """
-    arguments = locals() | settings
     from hpcsimkit.engine.results_folder import next_free
-    from hpcsimkit.experiments import console
+    from hpcsimkit.experiments.console import loaded
     from hpcsimkit.experiments.evaluation.evaluation import Contest, Evaluation
-    from hpcsimkit.experiments.evaluation.evaluation_run import EvaluationRun
-    from hpcsimkit.experiments.evaluation.tables import console_text
-    from hpcsimkit.experiments.progress import show_evaluation
+    from hpcsimkit.experiments.progress import show_runs
+    from hpcsimkit.experiments.questions.evaluate import EvaluationRun
 
-    flags = {name: value for name, value in arguments.items() if name in Evaluation.model_fields}
-    evaluation = Evaluation.of_flags({**flags, "log": source, "allow_code": allowed_code(arguments)})
-    workload = evaluation.source().workload()
-    contest = Contest(evaluation, workload)
+    flags = {name: value for name, value in settings.items() if name in Evaluation.model_fields}
+    given = {"model": model, "log": source, "allow_code": allowed_code(settings)}
+    evaluation = Evaluation.of_flags({**flags, **given})
+    contest = Contest(evaluation, evaluation.source().workload())
     if not quiet:
         about = filter(None, [contest.about, contest.warning])
-        show(*console.loaded(workload, contest.source.cluster), *about)
-    place = evaluation.out or next_free(RESULTS / f"{Path(model).stem}-on-{workload.name}", resume=resume)
-    run = EvaluationRun(contest, place, command=sys.orig_argv)
-    with show_evaluation(evaluation.sequences, contest.jobs_of_sequence, quiet=quiet) as tell:
-        verdicts = run.run(resume=resume, overwrite=overwrite, tell=tell)
+        show(*loaded(contest.workload, contest.source.cluster), *about)
+    usual = RESULTS / f"{Path(model).stem}-on-{contest.workload.name}"
+    run = EvaluationRun(contest, evaluation.out or next_free(usual, resume=resume), command=sys.orig_argv)
+    with show_runs({task.name: task.size for task in run.question.tasks}, "sequences", quiet=quiet) as tell:
+        answer = run.run(resume=resume, overwrite=overwrite, tell=tell)
     if not quiet:
-        show(console_text(verdicts))
-        show("p-values are corrected by Holm's method; * below 0.05")
-        show(f"results: {os.path.relpath(run.folder.place)}/report.html")
+        show(*answer.lines(), f"results: {os.path.relpath(run.folder.place)}/report.html")

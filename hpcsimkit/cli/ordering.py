@@ -19,6 +19,8 @@ from hpcsimkit.cli.flags import (
     Source,
     examples,
     experiment_of,
+    of,
+    option,
     takes,
 )
 from hpcsimkit.errors import UsageError
@@ -42,76 +44,52 @@ def _factor(option: str, text: str) -> float:
     "learn --collect learned",
 )
 @takes(
-    *(name for name in OF_JOBS if name != "load_factor"),
-    *("machines", "partitions", "partition_column", "placement", "workers", "allow_code"),
-    *OF_RUNS,
+    objective=option(
+        str,
+        "METRICS",
+        "Metrics to lower, joined by 'and': mean bounded slowdown, mean wait time, p95 wait time.  "
+        "[mean bounded slowdown and mean wait time]",
+    ),
+    longest_wait=option(
+        str,
+        "FACTOR",
+        "Maximum longest wait, relative to that of FCFS with EASY, 1x or more.  [1.5x]",
+    ),
+    fairness=option(
+        str,
+        "FACTOR",
+        "Minimum fairness between users (Jain's index of their mean bounded slowdowns), relative to that of "
+        "FCFS with EASY, above 0x to 1x.  [no limit]",
+    ),
+    evaluations=option(int, "N", "Number of simulations of the search, 20 or more.  [360]"),
+    choose_from=option(int, "WEEK", "Week, from 0, with which the part to choose by begins.  [a third]"),
+    test_from=option(int, "WEEK", "Week, from 0, with which the part to test begins.  [two thirds]"),
+    guard=option(
+        bool,
+        None,
+        "Let the learned order fall back to that of the best heuristic while that is better in recent weeks.",
+        "--guard",
+    ),
+    perfect=option(
+        bool,
+        None,
+        "Search the parameters with actual run times as predictions as well, which shows how much better "
+        "predictions could gain.",
+        "--perfect",
+    ),
+    beside=option(
+        list[str],
+        "NAME",
+        "Name of a further policy to test on the last part, such as an agent; repeat the option for "
+        "several.  [none]",
+    ),
+    out=option(str, "FOLDER", "Results folder.  [results/<log>-learned]", *("--out", "-o")),
+    **of(*(name for name in OF_JOBS if name != "load_factor")),
+    **of("machines", "partitions", "partition_column", "placement", "workers", "allow_code", *OF_RUNS),
 )
 def learn(
     source: Source = None,
     *,
-    objective: Annotated[
-        str | None,
-        typer.Option(
-            metavar="METRICS",
-            help="Metrics to lower, joined by 'and': mean bounded slowdown, mean wait time, p95 wait time.  "
-            "[mean bounded slowdown and mean wait time]",
-        ),
-    ] = None,
-    longest_wait: Annotated[
-        str,
-        typer.Option(
-            metavar="FACTOR", help="Maximum longest wait, relative to that of FCFS with EASY, 1x or more."
-        ),
-    ] = "1.5x",
-    fairness: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FACTOR",
-            help="Minimum fairness between users (Jain's index of their mean bounded slowdowns), relative to "
-            "that of FCFS with EASY, above 0x to 1x.  [no limit]",
-        ),
-    ] = None,
-    evaluations: Annotated[
-        int | None, typer.Option(metavar="N", help="Number of simulations of the search, 20 or more.  [360]")
-    ] = None,
-    choose_from: Annotated[
-        int | None,
-        typer.Option(
-            metavar="WEEK", help="Week, from 0, with which the part to choose by begins.  [a third]"
-        ),
-    ] = None,
-    test_from: Annotated[
-        int | None,
-        typer.Option(metavar="WEEK", help="Week, from 0, with which the part to test begins.  [two thirds]"),
-    ] = None,
-    guard: Annotated[
-        bool,
-        typer.Option(
-            "--guard",
-            help="Let the learned order fall back to that of the best heuristic while that is better in "
-            "recent weeks.",
-        ),
-    ] = False,
-    perfect: Annotated[
-        bool,
-        typer.Option(
-            "--perfect",
-            help="Search the parameters with actual run times as predictions as well, which shows how much "
-            "better predictions could gain.",
-        ),
-    ] = False,
-    beside: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME",
-            help="Name of a further policy to test on the last part, such as an agent; repeat the option for "
-            "several.  [none]",
-        ),
-    ] = None,
-    out: Annotated[
-        str | None,
-        typer.Option("--out", "-o", metavar="FOLDER", help="Results folder.  [results/<log>-learned]"),
-    ] = None,
     collect: Annotated[
         Path | None,
         typer.Option(metavar="FOLDER", help="Only print a table of all studies in the folders of a folder."),
@@ -138,29 +116,20 @@ def learn(
         show(collected(collect))
         return
     limits = {
-        "longest_wait": _factor("--longest-wait", longest_wait),
-        "fairness": None if fairness is None else _factor("--fairness", fairness),
+        name: None if settings[name] is None else _factor(f"--{name.replace('_', '-')}", settings[name])
+        for name in ("longest_wait", "fairness")
     }
-    given = {"objective": objective, "evaluations": evaluations, "guard": guard, "perfect": perfect}
-    parts = {"choose_from": choose_from, "test_from": test_from, "beside": beside}
-    study_settings = experiment_of(Learning, {"source": source, **limits, **given, **parts, **settings})
+    study_settings = experiment_of(Learning, {"source": source, **settings, **limits, "out": None})
     workload = study_settings.workload()
     if not quiet:
         show(*console.loaded(workload, study_settings.cluster))
+    out = settings["out"]
     place = Path(out) if out else RESULTS / f"{workload.name}-learned"
     study = Study(study_settings, workload, place, sys.orig_argv)
     with show_cells("steps", quiet=quiet) as tell:
         outcome = study.run(tell, overwrite=overwrite)
     if not quiet:
-        names = dict.fromkeys(
-            (
-                outcome["policy"],
-                *outcome["beside"],
-                outcome["rival"],
-                outcome["limited_rival"],
-                "fcfs+easy",
-                outcome["clairvoyant"],
-            )
-        )
+        first = (outcome["policy"], *outcome["beside"], outcome["rival"], outcome["limited_rival"])
+        names = dict.fromkeys([*first, "fcfs+easy", outcome["clairvoyant"]])
         show(console.plain_table(HEADINGS, [[name, *figures_cells(outcome["test"][name])] for name in names]))
         show(f"results: {os.path.relpath(place)}/report.md")

@@ -19,23 +19,22 @@ from hpcsimkit.cli.flags import (
     Source,
     examples,
     experiment_of,
+    option,
     takes,
 )
 from hpcsimkit.io.printable import show
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from hpcsimkit.experiments.comparison.experiment import Experiment
-    from hpcsimkit.experiments.questions.question import Answer, Case
+    from hpcsimkit.experiments.comparison.case import Case
+    from hpcsimkit.experiments.questions.question import OfCases
 
 OF_CLUSTERS = ("machines", "partitions", "partition_column", "placement", "allow_code")
+OF_ENGINES = ("workers", "engine")
 
 
 def _common(usual: str) -> dict[str, Any]:
     """Return the options of all questions; by default the results folder has a usual name."""
-    option = typer.Option("--out", "-o", metavar="FOLDER", help=f"Results folder.  [results/{usual}]")
-    out = Annotated[str | None, option]
+    out = option(str, "FOLDER", f"Results folder.  [results/{usual}]", *("--out", "-o"))
     return {"out": out, "overwrite": Overwrite, "limit": Limits, "quiet": Quiet}
 
 
@@ -47,6 +46,7 @@ def _common(usual: str) -> dict[str, Any]:
     *(name for name in OF_JOBS if name != "load_factor"),
     *OF_CLUSTERS,
     *OF_RUNS,
+    *OF_ENGINES,
     **_common("<log>-validated"),
 )
 def validate(
@@ -74,20 +74,17 @@ def validate(
     the grades as agreement.csv, the explanation as residue.csv, and a picture of it, the queue and the
     utilisation over time as validation.png.
     """
-    from hpcsimkit.experiments.questions.validate import Validated, tolerance_of
-    from hpcsimkit.experiments.questions.validate import validate as ask
+    from hpcsimkit.experiments.questions.validate import ValidationQuestion
 
-    experiment, case = _case(policy, {"source": source, "policies": [policy], **options})
-    own = {"tolerance": tolerance_of(case, tolerance)}
-    usual = f"{case.jobs.name}-validated"
-    _answer(experiment, case, Validated, lambda case: ask(case, tolerance=tolerance), own, usual, options)
+    case = _case(policy, {"source": source, **options})
+    _answer(ValidationQuestion(case=case, tolerance=tolerance), f"{case.jobs.name}-validated", options)
 
 
 @examples(
     "predict KTH-SP2.swf.gz",
     "predict march.sacct --machines machines.csv -p slurm+easy --predictor history --predictor boosting",
 )
-@takes(*OF_JOBS, *OF_CLUSTERS, *OF_RUNS, **_common("<log>-predicted"))
+@takes(*OF_JOBS, *OF_CLUSTERS, *OF_RUNS, *OF_ENGINES, **_common("<log>-predicted"))
 def predict(
     source: Source = None,
     policy: Annotated[
@@ -110,18 +107,11 @@ def predict(
     has ended. Prints the errors of all jobs and of heavy, light and new users. Writes them as
     predictions.csv, and the calibration of the quantiles as predictions.png.
     """
-    from hpcsimkit.errors import UsageError
-    from hpcsimkit.experiments.questions.predict import PREDICTORS, Predicted
-    from hpcsimkit.experiments.questions.predict import predict as ask
-    from hpcsimkit.policies.predicting.catalogue import predictor_named
+    from hpcsimkit.experiments.questions.predict import PREDICTORS, PredictionQuestion
 
-    names = list(predictor or PREDICTORS)
-    if (twice := next((name for name in names if names.count(name) > 1), None)) is not None:
-        raise UsageError(f"--predictor: {twice!r} is named twice")
-    predictors = {name: predictor_named(name) for name in names}
-    experiment, case = _case(policy, {"source": source, "policies": [policy], **options})
-    own, usual = {"predictors": names}, f"{case.jobs.name}-predicted"
-    _answer(experiment, case, Predicted, lambda case: ask(case, predictors=predictors), own, usual, options)
+    case = _case(policy, {"source": source, **options})
+    question = PredictionQuestion(case=case, predictors=predictor or PREDICTORS)
+    _answer(question, f"{case.jobs.name}-predicted", options)
 
 
 @examples(
@@ -129,7 +119,7 @@ def predict(
     "what-if march.sacct --machines machines.csv --partitions partitions.txt --set gpu.nodes+=20",
     "what-if march.sacct --partitions partitions.txt --set long.max_time=2d --set short.order=sjf",
 )
-@takes(*OF_JOBS, *OF_CLUSTERS, *OF_RUNS, **_common("<log>-what-if"))
+@takes(*OF_JOBS, *OF_CLUSTERS, *OF_RUNS, *OF_ENGINES, **_common("<log>-what-if"))
 def what_if(
     source: Source = None,
     changes: Annotated[
@@ -154,26 +144,24 @@ def what_if(
     with confidence intervals by blocks of weeks. Writes them as what-if.csv.
     """
     from hpcsimkit.errors import UsageError
-    from hpcsimkit.experiments.questions.what_if import WhatIf, changed_case, compared
+    from hpcsimkit.experiments.questions.what_if import ChangeQuestion
 
     if not changes:
         raise UsageError("at least one change is needed, such as --set gpu.nodes+=20")
     named = [text.partition("=")[2] for text in changes]
-    given = {"source": source, "policies": [policy], "named": named, **options}
-    experiment, case = _case(policy, given, every=True)
+    case = _case(policy, {"source": source, "named": named, **options}, every=True)
     try:
-        changed = changed_case(case, changes)
+        question = ChangeQuestion(case=case, changes=changes)
     except UsageError as error:
         raise UsageError(f"--set: {error}") from None
-    own, usual = {"set": changes}, f"{case.jobs.name}-what-if"
-    _answer(experiment, case, WhatIf, lambda case: compared(case, changed), own, usual, options)
+    _answer(question, f"{case.jobs.name}-what-if", options)
 
 
 @examples(
     "explain inspector.hpcsim KTH-SP2.swf.gz --within sjf",
     "explain sjf+hold-unfit KTH-SP2.swf.gz --jobs 5000",
 )
-@takes(*OF_JOBS, "allow_code", *OF_RUNS, **_common("<inspector>-explained"))
+@takes(*OF_JOBS, "allow_code", *OF_RUNS, *OF_ENGINES, **_common("<inspector>-explained"))
 def explain(
     inspector: Annotated[
         str,
@@ -198,50 +186,33 @@ def explain(
     the lowest and the highest values of a feature. Writes the distributions as a figure, explanation.png,
     and as a table, explanation.csv.
     """
-    from hpcsimkit.experiments.questions.explain import MODEL, Explained, inspecting
-    from hpcsimkit.experiments.questions.explain import explain as ask
-    from hpcsimkit.experiments.source import sha256_of
+    from hpcsimkit.experiments.questions.explain import ExplanationQuestion, inspecting
 
-    name = inspecting(inspector, within)
-    # code named on the command line is trusted, not that in the model
-    experiment, case = _case(name, {"source": source, "inspector": inspector, "within": within, **options})
-    own: dict[str, Any] = {"policies": [name]}
-    if inspector.endswith(MODEL):
-        own["inspector"] = f"{Path(inspector).name} ({sha256_of(inspector)[:8]})"
-    usual = f"{Path(inspector).stem}-explained"
-    _answer(experiment, case, Explained, lambda case: ask(case, inspector), own, usual, options)
+    given = {"source": source, "inspector": inspector, "within": within, **options}
+    case = _case(inspecting(inspector, within), given, named=False)  # the model file names code, not the user
+    _answer(ExplanationQuestion(case=case, inspector=inspector), f"{Path(inspector).stem}-explained", options)
 
 
-def _case(policy: str, arguments: dict[str, Any], *, every: bool = False) -> tuple[Experiment, Case]:
-    """Return the experiment of some arguments, and its case with a policy."""
+def _case(policy: str, arguments: dict[str, Any], *, every: bool = False, named: bool = True) -> Case:
+    """Return the case of a policy, which the user named or a file, and of other arguments."""
+    from hpcsimkit.experiments.comparison.case import Case
     from hpcsimkit.experiments.comparison.experiment import Experiment
-    from hpcsimkit.experiments.questions.question import Case
 
-    experiment = experiment_of(Experiment, {**arguments, "out": None})
-    return experiment, Case.of(experiment, policy, every=every)
+    policies = {"policies": [policy]} if named else {}
+    return Case.of(experiment_of(Experiment, {**arguments, **policies, "out": None}), policy, every=every)
 
 
-def _answer(
-    experiment: Experiment,
-    case: Case,
-    kind: type[Answer],
-    ask: Callable[[Case], Answer],
-    own: dict[str, Any],
-    usual: str,
-    options: dict[str, Any],
-) -> None:
-    """Ask a question, write the files of the answer, and print it; `own` are settings of the question."""
+def _answer(question: OfCases, usual: str, options: dict[str, Any]) -> None:
+    """Ask a question, write the files of the answer, and print it."""
     from hpcsimkit.experiments.console import loaded
-    from hpcsimkit.experiments.progress import show_policies
+    from hpcsimkit.experiments.progress import show_runs
     from hpcsimkit.experiments.questions.question import Place, answered
 
-    quiet = bool(options["quiet"])
+    quiet, case, experiment = bool(options["quiet"]), question.case, question.case.source
     if not quiet:
         show(*loaded(case.jobs, experiment.cluster))
     place = Place(options["out"], RESULTS / usual, sys.orig_argv, bool(options["overwrite"]))
-    with show_policies([case.name], len(case.jobs), quiet=quiet) as tell:
-        watched = case.watched(lambda jobs: tell(case.name, jobs))
-        answer, folder = answered(watched, kind, ask, {**experiment.settings(), **own}, place)
-        tell("", 0)
+    with show_runs({task.name: task.size for task in question.tasks}, "runs", quiet=quiet) as tell:
+        answer, folder = answered(question, place, tell)
     if not quiet:
-        show(*answer.lines(), f"results: {os.path.relpath(folder)}/{kind.files()[-1]}")
+        show(*answer.lines(), f"results: {os.path.relpath(folder)}/{answer.files()[-1]}")

@@ -40,22 +40,20 @@ def describe(
     times, estimates and arrivals, and the number of skipped jobs with the reasons.
     """
     from hpcsimkit.experiments.comparison.experiment import JobsOfExperiment
-    from hpcsimkit.experiments.parts.on_machines import described
+    from hpcsimkit.experiments.questions.describe import describe as ask
 
-    experiment = experiment_of(JobsOfExperiment, {"source": source, **settings})
-    workload = experiment.part(experiment.whole())
+    answer = ask(experiment_of(JobsOfExperiment, {"source": source, **settings}))
     if not quiet:
-        show(described(workload, experiment.cluster))
+        show(*answer.lines())
     if no_picture:
         return
     from hpcsimkit.engine.lock import writing
     from hpcsimkit.reports.figures import save_figure
-    from hpcsimkit.reports.workload_plots import draw_workload
 
-    target = out or RESULTS / f"{workload.name}.png"
+    target = out or RESULTS / f"{answer.workload.name}.png"
     with writing(target.parent):
         target.parent.mkdir(parents=True, exist_ok=True)
-    save_figure(draw_workload(workload), target)
+    save_figure(answer.plot(), target)
     if not quiet:
         show(f"\npicture: {target}")
 

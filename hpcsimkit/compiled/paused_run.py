@@ -84,6 +84,7 @@ class PausedRun(ABC):
         self.decision: Decision | None = None
         self.cut_short: list[int] = []
         self.served: dict[int, int] = {}
+        self.down: list[tuple[int, int, int]] = []
         callbacks = Callbacks(simulation.observers)
         self._tells = (callbacks.on_submit, callbacks.on_start, callbacks.on_end)
         self._told = any(self._tells)

@@ -122,6 +122,7 @@ class ShownLedger:
     """The starts and ends of the jobs; see :class:`~hpcsimkit.kernel.ledger.Ledger`."""
 
     rejected = None  # at the seats that can be open
+    stopped = ()
 
     def __init__(self, shown: Shown) -> None:
         self._shown = shown

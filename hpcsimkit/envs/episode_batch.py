@@ -10,7 +10,7 @@ import numpy as np
 from hpcsimkit.envs.episode import Episode
 from hpcsimkit.envs.interfaces import Encoder, Mask, Reward, actions_of, shape_of
 from hpcsimkit.errors import UsageError
-from hpcsimkit.results.metrics import evaluate
+from hpcsimkit.results.metrics import measure
 
 __all__ = ["EpisodeBatch", "EpisodeFactory"]
 
@@ -98,7 +98,7 @@ class EpisodeBatch:
         if invalid:
             info["invalid"] = True
         if terminated:
-            info["metrics"] = evaluate(episode.result(), names=self.env.metrics)
+            info["metrics"] = measure(episode.result(), names=self.env.metrics)
         return info
 
     def forget(self) -> None:

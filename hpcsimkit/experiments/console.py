@@ -36,6 +36,9 @@ HEADLINES = {
 
 BEST = "*"
 
+Shown = tuple[Sequence[str], Sequence[Sequence[str]]]
+"""Headings and rows of a table."""
+
 WIDER_THAN_ANY_TABLE = 1000
 
 
@@ -101,7 +104,7 @@ def comparison(
 def _marked(name: str, values: Sequence[float | None]) -> list[str]:
     """Return the values of a column as text; a star marks the best ones if values differ."""
     known = [value for value in values if value is not None]
-    better = {"lower": min, "higher": max}.get(METRICS[name].direction)
+    better = {"lower": min, "higher": max}.get(METRICS[name].direction if name in METRICS else "none")
     best = math.nan if better is None else better(known, default=math.nan)
     differ = len(set(known)) > 1
     return [f"{BEST if differ and value == best else ' '}{number_text(value)}" for value in values]
@@ -124,7 +127,7 @@ def metric_heading(name: str) -> str:
     >>> metric_heading("mean_wait_time"), metric_heading("utilisation")
     ('mean_wait_time [s]', 'utilisation')
     """
-    unit = METRICS[name].unit
+    unit = METRICS[name].unit if name in METRICS else "1"
     return name if unit == "1" else f"{name} [{unit}]"
 
 
@@ -148,23 +151,36 @@ def plain_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return "\n".join("  ".join(cells).rstrip() for cells in padded)
 
 
-def show_comparison(runs: Sequence[Run], metrics: Iterable[str] | None = None) -> None:
-    """Print a row of metrics for each run, by default the usual ones; the best of each column is marked.
+def comparison_parts(runs: Sequence[Run], metrics: Iterable[str] | None = None) -> Iterator[str | Shown]:
+    """Yield lines and tables, as headings and rows, of a comparison.
 
-    With partitions, a second table has the mean wait in each.
+    A row of metrics for each run, by default the usual ones; the best of each column is marked. With
+    partitions, a second table has the mean wait in each.
     """
     headings, rows = comparison(runs, metrics)
-    _show_table(headings, rows)
+    yield headings, rows
     if any(cell.startswith(BEST) for row in rows for cell in row):
-        print(f"{BEST} best of its column")
-    if all(run.metrics["max_wait_time"] == 0 for run in runs):
-        show("load: no job waits under any policy; a higher --load-factor tells policies apart")
-    show(*(f"{run.policy}: {note}" for run in runs for note in run.notes))
+        yield f"{BEST} best of its column"
+    if all(run.metrics.get("max_wait_time") == 0 for run in runs):
+        yield "load: no job waits under any policy; a higher --load-factor tells policies apart"
+    yield from (f"{run.policy}: {note}" for run in runs for note in run.notes)
     partitions = list(dict.fromkeys(name for run in runs for name in run.waits))
     if partitions:
         rows = [[run.policy, *(number_text(run.waits.get(name)) for name in partitions)] for run in runs]
-        show("mean wait [s] by the partition in which jobs started")
-        _show_table(["policy", *partitions], rows)
+        yield "mean wait [s] by the partition in which jobs started"
+        yield ["policy", *partitions], rows
+
+
+def comparison_lines(runs: Sequence[Run], metrics: Iterable[str] | None = None) -> Iterator[str]:
+    """Yield the lines of a comparison."""
+    for part in comparison_parts(runs, metrics):
+        yield part if isinstance(part, str) else plain_table(*part)
+
+
+def show_comparison(runs: Sequence[Run], metrics: Iterable[str] | None = None) -> None:
+    """Print a comparison, with tables of rich on a terminal."""
+    for part in comparison_parts(runs, metrics):
+        show(part) if isinstance(part, str) else _show_table(*part)
 
 
 def _show_table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

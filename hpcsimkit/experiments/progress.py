@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
@@ -18,18 +18,30 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def show_policies(policies: Sequence[str], jobs: int, *, quiet: bool) -> Iterator[Callable[[str, int], None]]:
-    """Show a progress bar of a campaign; yields the callback ``tell(policy, jobs)``."""
-    done = dict.fromkeys(policies, 0)
+def show_runs(
+    sizes: Mapping[str, int], unit: str = "policies", *, quiet: bool
+) -> Iterator[Callable[[str, int], None]]:
+    """Show a progress bar of runs; yields the callback ``tell(run, jobs)``.
+
+    Parameters
+    ----------
+    sizes : mapping of str to int
+        Number of jobs of each run.
+    unit : str
+        Plural of what is counted. Default: ``"policies"``.
+    quiet : bool
+        Whether the bar is suppressed even on a terminal.
+    """
+    done = dict.fromkeys(sizes, 0)
     with progress_bar(quiet=quiet) as bar:
 
-        def tell(policy: str, ended: int) -> None:
-            if not policy:
+        def tell(run: str, ended: int) -> None:
+            if not run:
                 bar.conclude()
                 return
-            done[policy] = ended
-            finished = sum(each >= jobs for each in done.values())
-            bar.count(f"{finished} of {len(done)} policies", sum(done.values()), len(done) * jobs, "jobs/s")
+            done[run] = ended
+            finished = sum(done[name] >= size for name, size in sizes.items())
+            bar.count(f"{finished} of {len(done)} {unit}", sum(done.values()), sum(sizes.values()), "jobs/s")
 
         yield tell
 
@@ -65,20 +77,6 @@ def show_training(training: Training, *, quiet: bool) -> Iterator[Callable[[Repo
                 judged = f", {training.validation.metric} {number_text(value)}"
             rate = report.steps_per_second
             bar.show(f"{training.algorithm}{judged}", report.steps, report.of, rate, unit)
-
-        yield tell
-
-
-@contextmanager
-def show_evaluation(sequences: int, jobs: int, *, quiet: bool) -> Iterator[Callable[[str, int], None]]:
-    """Show a progress bar of an evaluation; yields the callback ``tell(sequence, jobs)``."""
-    with progress_bar(quiet=quiet) as bar:
-        done: dict[str, int] = {}
-
-        def tell(sequence: str, jobs_done: int) -> None:
-            done[sequence] = jobs_done
-            text = f"{len(done)} of {sequences} sequences"
-            bar.count(text, sum(done.values()), sequences * jobs, "jobs/s")
 
         yield tell
 

@@ -198,8 +198,12 @@ class Source(RunTable):
 
     def source(self, **changes: Any) -> Source:
         """Return the jobs and machines alone, with changes; None leaves a key out."""
-        given = {name: getattr(self, name) for name in Source.model_fields if name in self.model_fields_set}
-        return Source.of_flags({**given, **changes})
+        return Source.of_flags({**self.given, **changes})
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """Jobs and machines by key, so far as they were given."""
+        return {name: getattr(self, name) for name in Source.model_fields if name in self.model_fields_set}
 
     # --- reading and saving --------------------------------------------------------------------------
 

@@ -22,14 +22,15 @@ class Decision:
     Attributes
     ----------
     stage : str
-        Name of the seat: ``"order"``, ``"inspector"``, ``"placement"`` or ``"backfiller"``.
+        Name of the seat: ``"order"``, ``"inspector"``, ``"placement"``, ``"backfiller"`` or
+        ``"preemptor"``.
     options : sequence
-        The valid answers, never empty, built on first access: jobs (order, backfiller; a final ``None``
-        declines, where allowed), ``True`` and ``False`` (inspector), or allocations (placement).
+        The valid answers, never empty, built on first access: jobs (order, backfiller, preemptor; a final
+        ``None`` declines, where allowed), ``True`` and ``False`` (inspector), or allocations (placement).
     system : System
         The state of the simulated cluster, or of the partition to which the decision belongs.
     job : Job or None
-        The job that is inspected, placed, or blocked at the head of the queue; None for the order.
+        The job that is inspected, placed, or does not fit; None for the order.
     """
 
     __slots__ = ("_build", "_default", "_options", "_rows", "job", "stage", "system")

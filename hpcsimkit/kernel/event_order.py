@@ -10,12 +10,13 @@ from simpy.events import Event
 
 from hpcsimkit.jobs.job import Job
 from hpcsimkit.kernel.begun import Begun
+from hpcsimkit.kernel.capacity import Running
 from hpcsimkit.kernel.clock import ARRIVAL, BEFORE_ENDS, END, Clock, Instant
 from hpcsimkit.kernel.decision import Decision
 from hpcsimkit.kernel.gate import Gates
 from hpcsimkit.kernel.ledger import Ledger
 from hpcsimkit.kernel.parameters import Parameters
-from hpcsimkit.kernel.system import Running, System
+from hpcsimkit.kernel.system import System
 
 __all__ = ["EVENT_ORDERS", "DirlabOrder", "EventOrder", "OrderedRun", "TextbookOrder"]
 
@@ -190,7 +191,16 @@ class DirlabOrder(EventOrder):
     """
 
     name = "dirlab"
-    unsupported = ("dependencies", "gates", "calendar", "period", "service_time", "begun")
+    unsupported = (
+        "dependencies",
+        "gates",
+        "calendar",
+        "outages",
+        "restart",
+        "period",
+        "service_time",
+        "begun",
+    )
 
     def __init__(self, following: int | None = None) -> None:
         self.following = following

@@ -27,7 +27,7 @@ def needs_machines(job: Job, system: System) -> bool:
 def expected(system: System, on_machines: bool) -> LevelProfile:
     """Return the availability profile from now on if running jobs end as expected and no job starts.
 
-    Nodes that the calendar takes are excluded.
+    Nodes that the calendar takes are excluded; those that are out of order return at the end of the outage.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ def expected(system: System, on_machines: bool) -> LevelProfile:
     """
     profile = _all_of(system, on_machines)
     now, windows = system.now, system.calendar.windows
-    releases = [(end, allocation) for end, _, allocation in system.running.entries]
+    releases = [(end, allocation) for end, _, allocation in system.releases]
     if windows:
         releases += [(each.end, each.nodes) for each in windows if each.start <= now < each.end]
         releases.sort()

@@ -7,8 +7,11 @@ from enum import IntEnum
 import numpy as np
 from numpy.typing import NDArray
 
+from hpcsimkit.cluster.opaque import Allocation
 from hpcsimkit.jobs.job import Job
 from hpcsimkit.jobs.workload import Workload
+from hpcsimkit.kernel.restart import Progress
+from hpcsimkit.results.attempts import Attempt, Outcome
 
 __all__ = ["Ledger", "Mode", "State"]
 
@@ -64,6 +67,14 @@ class Ledger:
         Name of the partition in which each job started, by row, in a run with several partitions.
     partition : str
         Name of the only partition of the run; empty without partitions, or with several.
+    stopped : list of Attempt
+        The attempts that were stopped, in the order of their ends.
+    kept : dict of int to int
+        Work of earlier attempts that a job need not do again [s], by row; jobs without any are absent.
+    failures : dict of int to int
+        Number of failures of each job that has failed, by row.
+    given_up : list of int
+        Rows of the jobs that were stopped for good.
 
     Examples
     --------
@@ -88,6 +99,11 @@ class Ledger:
         self.estimates: list[int] = [-1] * count
         self.partitions: dict[int, str] = {}
         self.partition = ""
+        self.stopped: list[Attempt] = []
+        self.kept: dict[int, int] = {}
+        self.failures: dict[int, int] = {}
+        self.given_up: list[int] = []
+        self._joined: dict[int, int] = {}
         self._workload = workload
         self._submit_time: NDArray[np.int64] | None = None
 
@@ -112,6 +128,14 @@ class Ledger:
     def expected_end_of(self, row: int) -> int:
         """Return the end of the job by its estimate [s], once it has started."""
         return self.starts[row] + self.estimates[row]
+
+    def joined(self, row: int) -> int:
+        """Return the time at which the job joined the queue for its current attempt [s]."""
+        return self._joined.get(row, self.jobs[row].submit_time)
+
+    def work_left(self, row: int) -> int:
+        """Return the work that the job has to do in its current or next attempt [s]."""
+        return self.jobs[row].run_time - self.kept.get(row, 0)
 
     def partition_of(self, row: int) -> str:
         """Return the name of the partition in which the job started; empty if it has not, or without any."""
@@ -173,12 +197,44 @@ class Ledger:
         self.state[row] = 3
         self.ends[row] = now
 
-    def stop(self, row: int) -> None:
-        """Enter that a running job waits again: its attempt is void, as is the end that was to come."""
-        self.state[row] = 1
+    def stop(self, row: int, now: int, why: Outcome, progress: Progress, allocation: Allocation) -> None:
+        """Enter that a running job is stopped: its attempt is over, and the end that was to come is void."""
+        joined = self.joined(row)
+        start, mode = self.starts[row], self.modes[row]
+        self.stopped.append(
+            Attempt(
+                row,
+                joined,
+                start,
+                now,
+                mode,
+                why,
+                progress.kept,
+                progress.lost,
+                allocation,
+                self.partition_of(row),
+            )
+        )
+        if progress.kept:
+            self.kept[row] = self.kept.get(row, 0) + progress.kept
+        if why is Outcome.FAILED:
+            self.failures[row] = self.failures.get(row, 0) + 1
         self.attempts[row] += 1
+        self.state[row] = 5
         self.starts[row] = self.estimates[row] = -1
         self.modes[row] = 0
+        self.partitions.pop(row, None)
+
+    def rejoin(self, row: int, now: int) -> None:
+        """Enter that a job that was stopped is due again."""
+        self._joined[row] = now
+
+    def give_up(self, row: int) -> None:
+        """Enter that a job that was stopped does not start again; its last attempt is that of its record."""
+        last = next(attempt for attempt in reversed(self.stopped) if attempt.job == row)
+        self.given_up.append(row)
+        self.state[row] = 3
+        self.starts[row], self.ends[row], self.modes[row] = last.start_time, last.end_time, last.mode
 
     def reject(self, row: int) -> None:
         """Enter that a job never runs."""

@@ -9,6 +9,7 @@ from hpcsimkit.jobs.job import Job
 from hpcsimkit.jobs.timeline import Steps
 from hpcsimkit.kernel.ledger import Mode
 from hpcsimkit.kernel.reservation import reserve
+from hpcsimkit.results.attempts import Outcome
 
 if TYPE_CHECKING:
     from hpcsimkit.kernel.decision import Decision
@@ -53,6 +54,15 @@ class Observer:
     def on_end(self, job: Job, system: System) -> None:
         """Called when a job has ended."""
 
+    def on_stop(self, job: Job, why: Outcome, system: System) -> None:
+        """Called when a running job was stopped; if it is final, :meth:`on_end` follows."""
+
+    def on_take(self, capacity: Any, until: int, system: System) -> None:
+        """Called when capacity goes out of order until a time [s]."""
+
+    def on_give(self, capacity: Any, system: System) -> None:
+        """Called when capacity is in order again."""
+
     def on_reject(self, job: Job, system: System) -> None:
         """Called when a job was rejected permanently."""
 
@@ -91,6 +101,9 @@ class Callbacks:
         self.on_block = self._overridden("on_block")
         self.on_start = self._overridden("on_start")
         self.on_end = self._overridden("on_end")
+        self.on_stop = self._overridden("on_stop")
+        self.on_take = self._overridden("on_take")
+        self.on_give = self._overridden("on_give")
         self.on_reject = self._overridden("on_reject")
         self.on_decision = self._overridden("on_decision")
         self.on_pass = self._overridden("on_pass")
@@ -140,11 +153,20 @@ class Timeline(Observer):
 
     def on_start(self, job: Job, allocation: Any, system: System) -> None:
         """Record one fewer waiting job and one more running job."""
+        self._stopped.discard(job.index)
         self._nodes += system.cluster.main_amount(job, allocation)
         self._note(system)
 
     def on_end(self, job: Job, system: System) -> None:
         """Record one fewer running job."""
+        if job.index in self._stopped:  # for good: its nodes are free already
+            return
+        self._nodes -= system.cluster.main_amount(job, system.given(job.index))
+        self._note(system)
+
+    def on_stop(self, job: Job, why: Outcome, system: System) -> None:
+        """Record one fewer running job."""
+        self._stopped.add(job.index)
         self._nodes -= system.cluster.main_amount(job, system.given(job.index))
         self._note(system)
 
@@ -156,6 +178,7 @@ class Timeline(Observer):
         self._time: list[int] = []
         self._waiting: list[int] = []
         self._busy: list[int] = []
+        self._stopped: set[int] = set()
         self._nodes = 0
 
     def _note(self, system: System) -> None:

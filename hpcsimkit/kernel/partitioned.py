@@ -21,6 +21,7 @@ from hpcsimkit.kernel.policy import Order, Policy
 from hpcsimkit.kernel.run import Run, RunParameters
 from hpcsimkit.kernel.scheduler import Scheduler
 from hpcsimkit.kernel.stalls import stalled
+from hpcsimkit.results.attempts import Outcome
 
 __all__ = ["PartitionedRun", "run_of"]
 
@@ -95,7 +96,7 @@ class PartitionScheduler(Scheduler):
 
     def want_pass(self) -> None:
         """Request a pass at this instant, if any jobs wait."""
-        if len(self.system.queue):
+        if len(self.system.queue) or self.acts_on_running:
             self.pass_wanted = self.run.pass_wanted = True
 
     def on_start(self, job: Job, allocation: Allocation) -> None:
@@ -105,6 +106,15 @@ class PartitionScheduler(Scheduler):
     def on_reject(self, job: Job) -> None:
         """Forward the rejection of a job."""
         self.run.rejected(job, self)
+
+    def on_stop(self, job: Job, why: Outcome, requeue: bool, delay: int) -> None:
+        """Forward the stop of a job."""
+        self.run.on_stop(job, why, requeue, delay)
+
+    def on_take(self, capacity: Allocation, until: int, number: int) -> None:
+        """Refuse to take capacity of a partition by itself."""
+        if not self.run.takes:
+            raise UsageError(f"partition {self.system.partition!r}: outages belong to the whole cluster")
 
     def _wake(self, event: Event) -> None:
         self.run.set_time()
@@ -149,6 +159,8 @@ class PartitionedRun(Run):
         """Create the schedulers of the partitions, and reset each."""
         partitions, system = self._partitions, self.system
         self.owner: dict[int, PartitionScheduler] = {}
+        self.takes = False
+        self._taken: dict[int, list[tuple[PartitionScheduler, int]]] = {}
         system.billing = partitions.billing
         each = zip(partitions.parts, partitions.views, strict=True)
         defined = [PartitionScheduler(self, part, view) for part, view in each]
@@ -195,6 +207,40 @@ class PartitionedRun(Run):
         super()._submit_later(job)
         for scheduler in self._queued_in[job.index]:
             scheduler.system.arrivals_left += 1
+
+    def leave(self, job: Job) -> Allocation:
+        """Take back the resources of a job that is stopped, in all partitions."""
+        owner = self.owner.pop(job.index)
+        for each in (owner, *owner.neighbours):
+            if job in each.system.running:
+                each.system.vacate(job)
+                each.want_pass()
+        return super().leave(job)
+
+    def _come_back(self, job: Job, delay: int) -> None:
+        for scheduler in self.schedulers:
+            scheduler.system.expect_attempts()
+        for scheduler in self._queued_in[job.index]:
+            scheduler.system.arrivals_left += 1
+        super()._come_back(job, delay)
+
+    def take(self, capacity: Allocation, until: int) -> None:
+        """Take free capacity out of order, in all partitions that contain it."""
+        number, self.takes = self.system.take(capacity, until), True
+        parts = self._taken[number] = []
+        for scheduler in self.schedulers:
+            part = scheduler.view.part_of(capacity)
+            if part is not None:
+                parts.append((scheduler, scheduler.system.take(part, until)))
+                scheduler.want_pass()
+        self.takes = False
+
+    def give(self, number: int) -> Allocation:
+        """Return capacity that was out of order, in all partitions that contain it."""
+        for scheduler, part in self._taken.pop(number):
+            scheduler.system.give(part)
+            scheduler.want_pass()
+        return super().give(number)
 
     def end_job(self, job: Job) -> None:
         """End a job in its partition and in those that share its machines."""

@@ -24,6 +24,7 @@ from hpcsimkit.kernel.policy import (
     Order,
     Placement,
     Policy,
+    Preemptor,
     Requested,
 )
 from hpcsimkit.kernel.reservation import EASY, admissible
@@ -38,6 +39,7 @@ SEATS = {
     "placement": Placement,
     "backfiller": Backfiller,
     "estimates": Estimator,
+    "preemptor": Preemptor,
 }
 """The seats (decision points) of a pipeline, each with the class of its stage."""
 
@@ -53,7 +55,8 @@ class Pipeline(Policy):
     """A scheduler composed of stages, any of which may be an open seat (:class:`External`).
 
     A pass takes the first job of the order, lets the inspector accept or hold it, places and starts it, and
-    repeats until a job does not fit. That job is the head; the backfiller may start other jobs behind it.
+    repeats until a job does not fit. For this job, the preemptor may stop running jobs. If it does not, the
+    job is the head; the backfiller may start other jobs behind it.
 
     Parameters
     ----------
@@ -67,6 +70,8 @@ class Pipeline(Policy):
         The backfilling rule behind the head; by default no backfilling.
     estimates : Estimator, optional
         The run-time estimator; by default the requested times.
+    preemptor : Preemptor or External, optional
+        The choice of running jobs to stop for a job that does not fit; by default none is stopped.
     commit : bool
         Whether the selected job is kept until it starts (as in some published simulators), instead of a new
         selection at every pass. Default: False.
@@ -98,6 +103,7 @@ class Pipeline(Policy):
         backfiller: Backfiller | External | None = None,
         *,
         estimates: Estimator | None = None,
+        preemptor: Preemptor | External | None = None,
         commit: bool = False,
         fitting: bool = False,
         window: int | None = None,
@@ -110,6 +116,7 @@ class Pipeline(Policy):
         self.placement = placement
         self.backfiller = backfiller
         self.estimates = estimates
+        self.preemptor = preemptor
         self.commit = commit
         self.fitting = fitting
         self.window = window
@@ -144,6 +151,12 @@ class Pipeline(Policy):
             raise UsageError(
                 "with 'fitting' no job blocks others: nothing to commit to or to backfill behind"
             )
+        if self.preemptor is not None:
+            seated = self.preemptor.base if isinstance(self.preemptor, External) else self.preemptor
+            if seated is None:
+                raise UsageError("an open preemptor seat needs a base, which says who may be stopped")
+            if self.fitting or (isinstance(self.backfiller, Backfiller) and self.backfiller.plans):
+                raise UsageError("a preemptor needs a head: neither 'fitting' nor a backfiller that plans")
         limits = {"window": 1, "max_candidates": 1, "max_interval": 1, "max_rejections": 0}
         for name, least in limits.items():
             value = getattr(self, name)
@@ -158,7 +171,7 @@ class Pipeline(Policy):
         self._fitting: tuple[Level, list[Job], list[Job]] = None, [], []  # a level, some jobs, those that fit
         if isinstance(self.backfiller, External) and self.backfiller.base is None:
             self.backfiller.base = EASY()
-        for stage in (self.order, self.inspector, self.placement, self.backfiller, self.estimates):
+        for stage in (getattr(self, seat) for seat in SEATS):
             if stage is not None:
                 stage.reset(system)
         self._filler: Backfiller | None = (
@@ -168,6 +181,7 @@ class Pipeline(Policy):
         unattended = not (
             any(isinstance(stage, External) for stage in (self.order, self.placement))
             or self.inspector
+            or self.preemptor
             or self.window
             or self.fitting
             or self._planned
@@ -254,6 +268,8 @@ class Pipeline(Policy):
                 break
             level = system.room_for(job) if planned is None else planned.level(job, system)
             allocation = yield from self._place(job, level, system)
+            if allocation is None and self.preemptor is not None:
+                allocation = yield from self._preempt(job, self.preemptor, system)
             if allocation is None:
                 break
             self._committed = None
@@ -265,6 +281,34 @@ class Pipeline(Policy):
         if self._filler is not None:
             self._block(job, system, self._filler)
             yield from self._backfill(job, system, self._filler)
+
+    def _preempt(self, job: Job, preemptor: Preemptor | External, system: System) -> Asking:
+        """Stop running jobs for a job that does not fit; return its allocation, or None if it must wait."""
+        if isinstance(preemptor, External):
+            while not system.fits(job):
+                candidates = list(preemptor.base.candidates(job, system))
+                options = [*candidates, None]
+                if not candidates or (yield from self._ask_to_stop(job, preemptor, options, system)) is None:
+                    return None
+        else:
+            victims = preemptor.victims(job, system)
+            for victim in victims:
+                system.stop(victim)
+            if not victims:
+                return None
+        return (yield from self._place(job, system.room_for(job), system))
+
+    def _ask_to_stop(self, job: Job, seat: External, options: list[Job | None], system: System) -> Asking:
+        """Yield the decision which job to stop next; stop and return it, or None to let the job wait."""
+
+        def default() -> Job | None:
+            return next(iter(seat.base.victims(job, system)), None)
+
+        decision = Decision("preemptor", system, job, options=lambda: options, default=default)
+        victim = yield from ask(seat, decision)
+        if victim is not None:
+            system.stop(victim)
+        return victim
 
     def _run_fitting(self, system: System) -> Asking:
         """Run a pass without head-of-line blocking: jobs that fit start in the order of the policy."""

@@ -14,7 +14,7 @@ Each run works on its own deep copy of the policy, so any state that :meth:`Poli
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -39,6 +39,7 @@ __all__ = [
     "Order",
     "Placement",
     "Policy",
+    "Preemptor",
     "Requested",
 ]
 
@@ -170,6 +171,37 @@ class Backfiller(Stage):
         return None
 
 
+class Preemptor(Stage):
+    """Choice of the running jobs to stop for a job that does not fit."""
+
+    def candidates(self, head: Job, system: System) -> Sequence[Job]:
+        """Return the running jobs that may be stopped for `head`, first choice first.
+
+        A job that returns to the queue may become the next head: it must not be able to stop `head` in turn.
+        """
+        raise lacking(self, "a method candidates(head, system)")
+
+    def victims(self, head: Job, system: System) -> Sequence[Job]:
+        """Return the jobs to stop so that `head` fits; empty if it must wait.
+
+        By default, as many candidates as are needed, without those that turn out not to be.
+        """
+        cluster, chosen, level = system.cluster, list[Job](), system.free
+        for job in self.candidates(head, system):
+            chosen.append(job)
+            level = level + system.running.allocation(job)
+            if cluster.fits(head, level):
+                break
+        else:
+            return ()
+        for job in chosen[:-1]:
+            less = level - system.running.allocation(job)
+            if cluster.fits(head, less):
+                chosen.remove(job)
+                level = less
+        return chosen
+
+
 class Estimator(Stage):
     """Run-time estimate used by the scheduler; by default the requested time.
 
@@ -232,6 +264,9 @@ class Policy(Parameters):
 
     selects_machines = False
     """Whether the policy selects machines itself, for jobs that share one machine each."""
+
+    acts_on_running = False
+    """Whether :meth:`schedule` is also called while no job waits, as the policy acts on running jobs, too."""
 
     @property
     def queue_order(self) -> Order:

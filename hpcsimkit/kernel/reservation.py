@@ -25,7 +25,7 @@ def reserve(job: Job, system: System) -> tuple[int, Room[Level]]:
     """
     now = system.now
     cluster = system.cluster
-    shadow_time, level = cluster.earliest(job, system.free, system.running.entries, now + 1)
+    shadow_time, level = cluster.earliest(job, system.free, system.releases, now + 1)
     return shadow_time, cluster.room(job, system.free, shadow_time - now, level)
 
 

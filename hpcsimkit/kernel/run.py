@@ -14,13 +14,15 @@ from hpcsimkit.errors import UsageError
 from hpcsimkit.jobs.job import Job
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.begun import Begun, resume
-from hpcsimkit.kernel.clock import ARRIVAL, CHANGE, Instant
+from hpcsimkit.kernel.clock import ARRIVAL, CHANGE, GIVE, RETURN, Instant
+from hpcsimkit.kernel.failures import FailureEvents
 from hpcsimkit.kernel.gate import Gates
 from hpcsimkit.kernel.ledger import Ledger
 from hpcsimkit.kernel.observers import Callbacks, Observer
 from hpcsimkit.kernel.policy import Policy
 from hpcsimkit.kernel.scheduler import Scheduler, SchedulerParameters
 from hpcsimkit.kernel.stalls import finish
+from hpcsimkit.results.attempts import Outcome
 
 __all__ = ["Run", "RunParameters"]
 
@@ -52,6 +54,8 @@ class Run(Scheduler):
         Rows of the jobs that exceed their wall-time limit due to the locality model.
     served : dict of int to int
         Run time [s] of each started job by its row, under the locality model; empty without one.
+    down : list of (int, int, Allocation)
+        Beginning and end [s] of each outage, and its capacity.
 
     Raises
     ------
@@ -79,11 +83,16 @@ class Run(Scheduler):
         self.events = copy.copy(parameters.setup.event_order)
         self.events.reset(self)
         self._schedule_end = self.events.schedule_end
+        self._restart = parameters.setup.restart
+        self.down: list[tuple[int, int, Allocation]] = []
+        self._failures: FailureEvents | None = None
         self._follow(parameters.setup.calendar)
         self.reset()
         for notify in self.callbacks.on_begin:
             notify(self.system)
         self.events.begin(self)
+        if parameters.setup.outages is not None:
+            self._failures = FailureEvents(parameters.setup.outages, self, parameters.cluster)
 
     def _scheduled(self, parameters: RunParameters) -> tuple[Policy, AnyCluster]:
         """Return the policy and the cluster of the run."""
@@ -164,13 +173,28 @@ class Run(Scheduler):
         system = self.system
         system.now = self.clock.now
         system.end(job)
+        self._over(job)
+        if self._failures is not None:
+            self._failures.after_end()
+
+    def _over(self, job: Job) -> None:
+        """Process what follows from the end of a job, or from the end of its last attempt."""
+        system = self.system
         for notify in self.callbacks.on_end:
             notify(job, system)
         if self._gated:
             for due in self.gates.after_end(job, system):
                 self._submit_later(due)
-        if system.queue.jobs:
+        self.capacity_changed()
+
+    def capacity_changed(self) -> None:
+        """Request a pass at this instant, if any jobs wait."""
+        if self.system.queue.jobs or self.acts_on_running:
             self.pass_wanted = True
+
+    def set_time(self) -> None:
+        """Set the time of the system to that of the clock."""
+        self.system.now = self.clock.now
 
     def _follow(self, calendar: Calendar) -> None:
         """Subtract the nodes that are gone at the beginning, and schedule the first change."""
@@ -220,9 +244,13 @@ class Run(Scheduler):
 
     def on_start(self, job: Job, allocation: Allocation) -> None:
         """Schedule the end of a job that has just started."""
-        seconds = (
-            job.run_time if self.parameters.setup.service_time is None else self._served(job, allocation)
-        )
+        again = self._attempts[job.index] > 0
+        if self._service_time is not None:
+            seconds = self._served(job, allocation)
+        elif again or not self._restart.plain:
+            seconds = self._restart.duration(self.ledger.work_left(job.index), again)
+        else:
+            seconds = job.run_time
         self._schedule_end(job, seconds)
         for notify in self.callbacks.on_start:
             notify(job, allocation, self.system)
@@ -237,6 +265,82 @@ class Run(Scheduler):
             seconds = job.requested_time
         self.served[job.index] = seconds
         return seconds
+
+    def on_stop(self, job: Job, why: Outcome, requeue: bool, delay: int) -> None:
+        """Stop a running job, which returns to the queue unless it is lost."""
+        if "outages" in self.events.unsupported:
+            raise UsageError(f"job {job.id}: the rules {self.events.name!r} stop no jobs")
+        ledger, row, now, again = self.ledger, job.index, self.system.now, self._attempts[job.index] > 0
+        progress = self._restart.progress(now - ledger.starts[row], ledger.work_left(row), again, why)
+        allocation = self.leave(job)
+        ledger.stop(row, now, why, progress, allocation)
+        if self.system.allocations is not None:
+            self.system.events.append(~row)
+        for notify in self.callbacks.on_stop:
+            notify(job, why, self.system)
+        if not requeue or self._restart.gives_up(ledger.failures.get(row, 0)):
+            ledger.give_up(row)
+            self.system.ended.append(row)
+            self._over(job)
+            return
+        self._come_back(job, self._restart.delay + delay)
+        if self._failures is not None:  # the policy may use what it has freed in this pass
+            Instant(self.clock, RETURN, 0, [self._drain])
+        self.capacity_changed()
+
+    def _drain(self, _: Event) -> None:
+        if self._failures is not None:
+            self.set_time()
+            self._failures.after_end()
+
+    def leave(self, job: Job) -> Allocation:
+        """Take back the resources of a job that is stopped; return them."""
+        allocation = self.system.running.allocation(job)
+        self.system.vacate(job)
+        return allocation
+
+    def _come_back(self, job: Job, delay: int) -> None:
+        """Let a job that was stopped join the queue again, now or after the delay [s]."""
+        self.system.expect_attempts()
+        self.system.arrivals_left += 1
+        if delay:
+            Instant(self.clock, RETURN, delay, [self._rejoin], job)
+        else:
+            self.rejoin(job)
+
+    def _rejoin(self, event: Event) -> None:
+        self.set_time()
+        self.rejoin(event._value)
+
+    def rejoin(self, job: Job) -> None:
+        """Submit a job again that was stopped."""
+        self.ledger.rejoin(job.index, self.system.now)
+        self.submit(job)
+
+    def on_take(self, capacity: Allocation, until: int, number: int) -> None:
+        """Schedule the return of capacity that has gone out of order."""
+        system = self.system
+        self.down.append((system.now, until, capacity))
+        Instant(self.clock, GIVE, until - system.now, [self._give], number)
+        for notify in self.callbacks.on_take:
+            notify(capacity, until, system)
+
+    def _give(self, event: Event) -> None:
+        self.set_time()
+        capacity = self.give(event._value)
+        for notify in self.callbacks.on_give:
+            notify(capacity, self.system)
+        if self._failures is not None:
+            self._failures.after_give()
+        self.capacity_changed()
+
+    def take(self, capacity: Allocation, until: int) -> None:
+        """Take free capacity out of order until a time [s]."""
+        self.system.take(capacity, until)
+
+    def give(self, number: int) -> Allocation:
+        """Return capacity that was out of order; return what it is."""
+        return self.system.give(number)
 
     def on_reject(self, job: Job) -> None:
         """Reject the jobs that are never due without a rejected job."""

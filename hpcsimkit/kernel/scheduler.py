@@ -13,6 +13,7 @@ from hpcsimkit.cluster.opaque import AnyCluster
 from hpcsimkit.errors import PolicyError, UsageError
 from hpcsimkit.jobs.job import Job
 from hpcsimkit.jobs.workload import Workload
+from hpcsimkit.kernel.capacity import Listener
 from hpcsimkit.kernel.clock import ARRIVAL, Instant
 from hpcsimkit.kernel.decision import Decision
 from hpcsimkit.kernel.guard import Guard
@@ -22,7 +23,7 @@ from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.kernel.policy import Estimator, Order, Policy
 from hpcsimkit.kernel.setup import Setup
 from hpcsimkit.kernel.stalls import IdleWakes, stalled
-from hpcsimkit.kernel.system import Listener, System
+from hpcsimkit.kernel.system import System
 
 __all__ = ["Scheduler", "SchedulerParameters"]
 
@@ -103,7 +104,11 @@ class Scheduler(Listener):
             workload, cluster, order, estimator, setup.seed, setup.service_time, self, ledger
         )
         self.system.now = self.clock.now
+        self.system.restart = setup.restart
+        if not setup.restart.plain:
+            self.system.expect_attempts()
         self._schedule = self._policy.schedule
+        self.acts_on_running = self._policy.acts_on_running
         self._checks_before_pass = bool(setup.period) or estimator.corrects
 
     def reset(self) -> None:
@@ -146,7 +151,7 @@ class Scheduler(Listener):
     def _wake(self, _: Event) -> None:
         now = self.system.now = self.clock.now
         self._wakes.discard(now)
-        if len(self.system.queue):
+        if len(self.system.queue) or self.acts_on_running:
             self.pass_wanted = True
             if self._idle_wakes.too_many(self.system):
                 raise stalled(self.system)
@@ -173,6 +178,7 @@ class Scheduler(Listener):
             self.decision = self._asked(self._pass)
         if self.decision is None:
             system.newcomers.clear()
+            self.pass_wanted = False  # a job that this pass has stopped has been seen in the queue
 
     def resume(self, decision: Decision, choice: Any) -> None:
         """Resume the suspended pass with the chosen option."""
@@ -224,6 +230,7 @@ class Scheduler(Listener):
 
     def _end_pass(self) -> None:
         self.system.newcomers.clear()
+        self.pass_wanted = False
         for notify in self.callbacks.on_pass:
             notify(self._pass_seconds, self.system)
 

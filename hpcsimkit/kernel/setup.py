@@ -11,9 +11,11 @@ from hpcsimkit.errors import UsageError
 if TYPE_CHECKING:  # the command line reads this module before the libraries of a simulation are loaded
     from hpcsimkit.cluster.calendar import Calendar
     from hpcsimkit.cluster.opaque import AnyCluster
+    from hpcsimkit.cluster.outages import OutageSource
     from hpcsimkit.kernel.begun import Begun
     from hpcsimkit.kernel.event_order import EventOrder
     from hpcsimkit.kernel.gate import Gate
+    from hpcsimkit.kernel.restart import Restart
     from hpcsimkit.kernel.service_time import ServiceTime
 
 __all__ = ["OPTIONS", "Option", "Setup"]
@@ -99,6 +101,12 @@ def _empty_calendar() -> Calendar:
     return Calendar()
 
 
+def _as_stopped() -> Restart:
+    from hpcsimkit.kernel.restart import Restart
+
+    return Restart()
+
+
 @dataclass(frozen=True)
 class Setup:
     """The options of a run besides its jobs, its policy and its observers.
@@ -124,6 +132,12 @@ class Setup:
     calendar : Calendar
         Capacity that is known ahead to be gone for some time, see :mod:`~hpcsimkit.cluster.calendar`; on
         counted nodes only. By default none is.
+    outages : OutageSource, optional
+        Nodes and machines that fail without notice: a list, or random failures, see
+        :mod:`~hpcsimkit.cluster.outages`; by default none.
+    restart : Restart
+        Rules of jobs that are stopped, by a failure or by the policy: what they keep of their work, and when
+        they may start again, see :mod:`~hpcsimkit.kernel.restart`.
     period : int, optional
         Scheduling interval [s]: passes happen only at multiples of it; by default at every instant with an
         event.
@@ -202,6 +216,24 @@ class Setup:
             recorded=lambda calendar: {"calendar": [list(step) for step in calendar.steps]},
         ),
     )
+    outages: OutageSource | None = field(
+        default=None,
+        metadata=_about(
+            meaning="Nodes and machines that fail without notice",
+            decides="schedule",
+            unset="none",
+            recorded=lambda outages: {"outages": outages.record},
+        ),
+    )
+    restart: Restart = field(
+        default_factory=_as_stopped,
+        metadata=_about(
+            meaning="Rules of stopped jobs: work that they keep, and time until they may start again",
+            decides="schedule",
+            unset="preempted jobs continue, failed ones begin anew, all at once",
+            recorded=lambda restart: {"restart": dict(vars(restart))},
+        ),
+    )
     period: int | None = field(
         default=None,
         metadata=_about(
@@ -265,21 +297,38 @@ class Setup:
             unset = value is None and _DEFAULTS[name] is None
             if option.kind is not None and not unset and not option.holds(value):
                 raise UsageError(f"{name} needs {option.needs}, found {value!r}")
+        self._check_objects()
+        self.restart.check()
+        for name in self.event_order.unsupported:
+            self._refuse(name, f"the rules {self.event_order.name!r} know no {name}")
+        if self.begun is not None:
+            for name in ("dependencies", "gates", "calendar", "outages", "service_time"):
+                self._refuse(name, f"a begun run knows no {name}")
+        if self.service_time is not None:
+            for name in ("outages", "restart"):
+                self._refuse(name, f"a locality model knows no {name}")
+
+    def _check_objects(self) -> None:
+        """Raise a UsageError if an object is not of the class of its option."""
         from hpcsimkit.cluster.calendar import Calendar
+        from hpcsimkit.cluster.outages import OutageSource
         from hpcsimkit.kernel.event_order import EventOrder
         from hpcsimkit.kernel.gate import Gate
+        from hpcsimkit.kernel.restart import Restart
 
-        if not isinstance(self.event_order, EventOrder):
-            raise UsageError(f"event_order needs an EventOrder, found {self.event_order!r}")
+        for name, kind in (
+            ("event_order", EventOrder),
+            ("calendar", Calendar),
+            ("outages", OutageSource),
+            ("restart", Restart),
+        ):
+            found = getattr(self, name)
+            if not isinstance(found, kind) and (found is not None or name != "outages"):
+                article = "an" if kind.__name__[0] in "EO" else "a"
+                raise UsageError(f"{name} needs {article} {kind.__name__}, found {found!r}")
         for gate in self.gates:
             if not isinstance(gate, Gate):
                 raise UsageError(f"gates needs objects of class Gate, found {gate!r}")
-        if not isinstance(self.calendar, Calendar):
-            raise UsageError(f"calendar needs a Calendar, found {self.calendar!r}")
-        for name in self.event_order.unsupported:
-            self._refuse(name, f"the rules {self.event_order.name!r} know no {name}")
-        for name in ("dependencies", "gates", "calendar", "service_time") if self.begun is not None else ():
-            self._refuse(name, f"a begun run knows no {name}")
 
     @property
     def all_gates(self) -> tuple[Gate, ...]:
@@ -290,7 +339,7 @@ class Setup:
 
     def _refuse(self, name: str, reason: str) -> None:
         """Raise an error if an option is given."""
-        if getattr(self, name):
+        if getattr(self, name) != _default(name):
             raise UsageError(f"{reason}, found {getattr(self, name)!r}")
 
     @property
@@ -322,5 +371,5 @@ _DEFAULTS: dict[str, Any] = {each.name: each.default for each in fields(Setup)}
 
 
 def _default(name: str) -> Any:
-    made = {"event_order": _textbook, "calendar": _empty_calendar}.get(name)
+    made = {"event_order": _textbook, "calendar": _empty_calendar, "restart": _as_stopped}.get(name)
     return _DEFAULTS[name] if made is None else made()

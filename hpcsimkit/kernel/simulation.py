@@ -17,6 +17,7 @@ from hpcsimkit.cluster.opaque import AnyCluster
 from hpcsimkit.cluster.partitions import Partitions
 from hpcsimkit.errors import UsageError
 from hpcsimkit.jobs.workload import Workload
+from hpcsimkit.kernel.attempts import attempts_of, downtime_of
 from hpcsimkit.kernel.clock import Clock, gc_frozen
 from hpcsimkit.kernel.decision import Decision
 from hpcsimkit.kernel.event_order import TextbookOrder
@@ -283,16 +284,21 @@ class Simulation:
 
     def _made(self, system: System) -> Result:
         """Return the result of a run in which no event is left."""
-        ledger = system.ledger
+        ledger, start, killed = system.ledger, system.ledger.start_time, self._killed()
+        attempts = attempts_of(system, self.setup.restart, killed, isinstance(self.cluster, Partitions))
+        if attempts is not None:
+            first = attempts.number == 1
+            start[attempts.job[first]] = attempts.start_time[first]
+            killed[ledger.given_up] = True
         return Result(
             workload=system.workload,
             policy=self.name,
             size=self.cluster.size,
             submit_time=ledger.submit_time,
-            start_time=ledger.start_time,
+            start_time=start,
             end_time=ledger.end_time,
             mode=ledger.mode,
-            killed=self._killed(),
+            killed=killed,
             seed=self.setup.seed,
             options=self.options,
             choices=tuple(self.choices),
@@ -300,6 +306,8 @@ class Simulation:
             placements=Placements.of(system.cluster, system.allocations, system.events),
             started_in=self._started_in(system),
             simulator=self._begun().simulator,
+            attempts=attempts,
+            downtime=downtime_of(self._begun().down),
         )
 
     def _started_in(self, system: System) -> NDArray[np.str_] | None:

@@ -69,6 +69,8 @@ class Pausing(Protocol):
         Rows of the jobs that exceed their wall-time limit due to the locality model.
     served : dict of int to int
         Run time [s] of each started job by its row, under the locality model; empty without one.
+    down : list of (int, int, Allocation)
+        Beginning and end [s] of each outage, and its capacity.
     """
 
     simulator: str
@@ -76,6 +78,7 @@ class Pausing(Protocol):
     decision: Decision | None
     cut_short: list[int]
     served: dict[int, int]
+    down: list[tuple[int, int, Any]]
 
     def advance(self) -> None:
         """Run to the next decision; raise an EmptySchedule if there is none."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, insort
 from collections.abc import Callable, Iterator, Mapping
 from operator import attrgetter
 from typing import Any, Protocol
@@ -11,21 +10,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsimkit.cluster.base import Cluster, Nodes
-from hpcsimkit.cluster.calendar import Calendar
-from hpcsimkit.cluster.opaque import Allocation, AnyCluster, Level
-from hpcsimkit.errors import ScheduleError
+from hpcsimkit.cluster.opaque import Allocation, AnyCluster
+from hpcsimkit.errors import ScheduleError, UsageError
 from hpcsimkit.jobs.columns import TIME_LIMIT
 from hpcsimkit.jobs.job import Job
 from hpcsimkit.jobs.queue import QueueOrder, make_queue
 from hpcsimkit.jobs.workload import Workload
+from hpcsimkit.kernel.capacity import Capacity, Listener
 from hpcsimkit.kernel.ledger import Ledger, Mode, State
 from hpcsimkit.kernel.prediction import Prediction
+from hpcsimkit.kernel.restart import Restart
 from hpcsimkit.kernel.service_time import ServiceTime
+from hpcsimkit.results.attempts import Outcome
 
-__all__ = ["Listener", "RunTimeEstimator", "Running", "System"]
+__all__ = ["RunTimeEstimator", "System"]
 
 
-NO_CALENDAR = Calendar()
+AS_STOPPED = Restart()
 
 
 class RunTimeEstimator(Protocol):
@@ -63,131 +64,32 @@ class RunTimeEstimator(Protocol):
         ...
 
 
-class Listener:
-    """Methods that the system calls after an action of the policy; here they do nothing.
-
-    Attributes
-    ----------
-    policy : Policy or None
-        The policy as it was given: the run acts on a copy of it.
-    """
-
-    policy: Any = None
-
-    def on_start(self, job: Job, allocation: Allocation) -> None:
-        """Called when a job has started."""
-
-    def on_reject(self, job: Job) -> None:
-        """Called when a job has been rejected."""
-
-    def on_wake(self, at: int) -> None:
-        """Called when the policy has requested a pass at a future time [s]."""
-
-    def on_plan(self, at: int | None) -> None:
-        """Called when the policy has planned a pass at a future time [s], or none."""
-
-    def on_block(self, job: Job) -> None:
-        """Called when the head of the queue does not fit, before other jobs are backfilled."""
-
-    def another(self, policy: Any) -> Any:
-        """Return a simulation of another policy with otherwise equal parameters."""
-        raise NotImplementedError(f"{type(self).__name__} needs a method another(policy)")
-
-
-class Running:
-    """Running jobs by expected end.
-
-    The expected end is the start time plus the scheduler's run-time estimate. A job that exceeds its estimate
-    is always expected to end one second from now.
-    """
-
-    def __init__(self) -> None:
-        self.entries: list[tuple[int, int, Allocation]] = []
-        self._entry_of: dict[int, tuple[int, int, Allocation]] = {}
-
-    def __len__(self) -> int:
-        return len(self.entries)
-
-    def __contains__(self, job: Job) -> bool:
-        return job.index in self._entry_of
-
-    @property
-    def rows(self) -> list[int]:
-        """Rows of the running jobs in the workload, by expected end."""
-        return [entry[1] for entry in self.entries]
-
-    def sort_ends(self) -> None:
-        """Do nothing: a hook for DirlabOrder, which sorts the ends of the same second by expected end."""
-
-    def overrun(self, now: int) -> bool:
-        """Return whether a running job has reached or passed its expected end."""
-        return bool(self.entries) and self.entries[0][0] <= now
-
-    def expected_end(self, job: Job) -> int:
-        """Return the expected end [s] of a running job; it may lie in the past."""
-        return self._entry_of[job.index][0]
-
-    def allocation(self, job: Job) -> Allocation:
-        """Return the allocation of a running job."""
-        return self._entry_of[job.index][2]
-
-    def add(self, row: int, expected_end: int, allocation: Allocation) -> None:
-        """Add a job that has started."""
-        entry = (expected_end, row, allocation)
-        self._entry_of[row] = entry
-        insort(self.entries, entry)
-
-    def remove(self, row: int) -> tuple[int, int, Allocation]:
-        """Remove a job that has ended; return its expected end, row and allocation."""
-        entry = self._entry_of.pop(row)
-        entries = self.entries
-        del entries[bisect_left(entries, entry)]
-        return entry
-
-
-class System:
+class System(Capacity):
     """The state that a policy may read (``now, queue, running, cluster, free``) and the actions it may take.
 
-    The actions are :meth:`start`, :meth:`reject` and :meth:`wake`. Each is validated and recorded here, and
-    triggers its callbacks; an invalid action raises an error immediately.
+    The actions are :meth:`start`, :meth:`stop`, :meth:`reject` and :meth:`wake`. Each is validated and
+    recorded here, and triggers its callbacks; an invalid action raises an error immediately.
 
     Attributes
     ----------
-    now : int
-        The simulated time [s].
     queue : JobQueue
         Waiting jobs in policy order.
-    running : Running
-        Running jobs by expected end.
-    cluster : Cluster
-        The machine.
     ledger : Ledger
         The record of all jobs: their states, starts and ends.
-    free : Level
-        The capacity that is free now.
     newcomers : list of Job
         Jobs submitted since the last pass, in order of arrival.
     ended : list of int
         Rows of the ended jobs, in the order in which they ended.
     rejected : list of int
         Rows of the jobs that left the queue without a start here (rejected, or started in another partition).
-    version : int
-        Counter of changes: job starts, job ends, rejections and new expected ends.
     passes : int
         Number of passes begun so far.
-    corrections : int
-        Counter of changes that invalidate a plan of reservations: corrected estimates of running jobs, and
-        starts and ends of jobs of other partitions on shared machines.
     holds : dict of int to int
         Number of times an inspector held a job, by row; jobs that were never held are absent.
     stands_still : bool
         Whether a wake-up without pending events comes at once, without advancing the clock (published rules).
-    calendar : Calendar
-        Capacity that is known ahead to be gone for some time.
-    changes_left : int
-        Number of times at which the calendar will change the free capacity.
-    arrivals_left : int
-        Number of submissions that are certain to come, irrespective of the waiting jobs.
+    restart : Restart
+        Rules of stopped jobs: what they keep of their work, and when they may start again.
     allocations : list of Allocation or None
         Allocation of each job; None with counted nodes.
     events : list of int
@@ -201,11 +103,6 @@ class System:
     billing : mapping of str to mapping of str to float
         Weights of resources in the billing of jobs, by the partition in which they start; without those that
         have no weights.
-    listener : Listener
-        The object that is notified of the actions.
-    estimate : callable
-        Function ``estimate(job)`` that returns the scheduler's estimate of the job's total run time [s], >=
-        1.
     """
 
     def __init__(
@@ -219,11 +116,10 @@ class System:
         listener: Listener | None = None,
         ledger: Ledger | None = None,
     ) -> None:
+        super().__init__(cluster, listener)
         self.workload = workload
-        self.calendar = NO_CALENDAR
-        self.changes_left = 0
+        self.restart = AS_STOPPED
         self.ledger = Ledger(workload) if ledger is None else ledger
-        self.cluster = cluster
         self.order = order
         self.estimator = estimator
         self.estimate: Callable[[Job], int] = (
@@ -231,6 +127,7 @@ class System:
             if estimator.requested
             else self._checked_estimate
         )
+        self._estimate_of_job: Callable[[Job], int] | None = None
         self._learns = estimator.observes
         self.size_of: Callable[[Job], int] = (
             attrgetter("nodes") if type(cluster).size_of is Cluster.size_of else cluster.size_of
@@ -240,13 +137,10 @@ class System:
         self.partition = ""
         self.everywhere = self
         self.billing: Mapping[str, Mapping[str, float]] = {}
-        self.now = 0
-        self.free: Level = cluster.capacity
         self.jobs: list[Job] = self.ledger.jobs
-        self.running = Running()
         self.newcomers: list[Job] = []
         self.arrivals_left = len(workload)
-        self.version = self.passes = self.corrections = 0
+        self.passes = 0
         self.ended: list[int] = []
         self.rejected: list[int] = []
         self.holds: dict[int, int] = {}
@@ -257,32 +151,8 @@ class System:
         self.events: list[int] = []
         self._streams = np.random.SeedSequence(seed)
         self.queue = make_queue(self, order)
-        self.listener = Listener() if listener is None else listener
 
     # --- reading -----------------------------------------------------------------------------------
-
-    def fits(self, job: Job) -> bool:
-        """Return whether the job could start now."""
-        return self.cluster.fits(job, self.room_for(job) if self.calendar else self.free)
-
-    def room_for(self, job: Job) -> Level:
-        """Return the capacity that the job may use if it starts now and runs for as long as estimated.
-
-        It is the free capacity, except if the calendar takes more meanwhile than running jobs are expected to
-        release by then.
-        """
-        if not self.calendar:
-            return self.free
-        now, least = self.now, self.free
-        end, there = now + self.estimate(job), least + self.calendar.gone(now)
-        releases = iter(self.running.entries)
-        following = next(releases, None)
-        for time, gone in self.calendar.between(now, end):
-            while following is not None and max(following[0], now + 1) <= time:
-                there = there + following[2]
-                following = next(releases, None)
-            least = min(least, there - gone)
-        return least
 
     def expected_penalty(self, job: Job, allocation: Allocation) -> float:
         """Return the expected increase in run time of a job with an allocation [s].
@@ -290,11 +160,6 @@ class System:
         The increase is that of the requested time under the locality model of the run; 0 without a model.
         """
         return 0.0 if self.service_time is None else self.service_time.expected(job, allocation, self.cluster)
-
-    @property
-    def anything_ahead(self) -> bool:
-        """Whether jobs are running, or submissions or changes pending, so that waiting makes sense."""
-        return bool(self.running.entries) or self.arrivals_left > 0 or self.changes_left > 0
 
     def running_jobs(self) -> Iterator[Job]:
         """Yield the running jobs by expected end."""
@@ -322,6 +187,20 @@ class System:
         Its other parameters are those of this run; it has no observers.
         """
         return self.listener.another(policy)
+
+    def expect_attempts(self) -> None:
+        """From now on, estimate attempts: without the work that is kept, with checkpoints and restarts.
+
+        Without any of these, the estimate of a job is that of its attempt.
+        """
+        if self._estimate_of_job is None:
+            self._estimate_of_job, self.estimate = self.estimate, self._estimate_of_attempt
+
+    def _estimate_of_attempt(self, job: Job) -> int:
+        assert self._estimate_of_job is not None
+        row, ledger = job.index, self.ledger
+        work = max(self._estimate_of_job(job) - ledger.kept.get(row, 0), 1)
+        return self.restart.duration(work, again=ledger.attempts[row] > 0)
 
     def _checked_estimate(self, job: Job) -> int:
         return self._whole(self.estimator.estimate(job), job)
@@ -405,6 +284,46 @@ class System:
         self.queue.remove(job)
         self.listener.on_reject(job)
 
+    def stop(
+        self, job: Job, why: Outcome = Outcome.PREEMPTED, *, requeue: bool = True, delay: int = 0
+    ) -> None:
+        """Stop a running job now; unless it is lost, it waits again.
+
+        It returns to the queue at once, or after the delay; its place there is that of its submission. The
+        rules of the run (:class:`~hpcsimkit.kernel.restart.Restart`) say what it keeps of its work.
+
+        Parameters
+        ----------
+        job : Job
+            A running job.
+        why : Outcome
+            The reason. Default: ``Outcome.PREEMPTED``.
+        requeue : bool
+            Whether the job may start again. Default: True.
+        delay : int
+            Time until the job joins the queue again [s], added to that of the rules. Default: 0.
+
+        Raises
+        ------
+        ScheduleError
+            The job is not running, or the delay is not a whole number of seconds.
+        UsageError
+            Run times depend on the allocations, so that the work of an attempt is unknown.
+        """
+        try:
+            row = job.index
+            runs = self.ledger.state[row] == 2
+        except (AttributeError, TypeError, IndexError):
+            raise self._no_job(job) from None
+        who = f"job {job.id} at t={self.now} s cannot be stopped"
+        if not runs or job not in self.running:
+            raise ScheduleError(f"{who}: it must be running here")
+        if not isinstance(delay, int) or not 0 <= delay <= TIME_LIMIT:
+            raise ScheduleError(f"{who}: delay needs a whole number of seconds from 0 on, found {delay!r}")
+        if self.service_time is not None:
+            raise UsageError(f"{who}: a run with a locality model stops no jobs")
+        self.listener.on_stop(self.jobs[row], Outcome(why), requeue, delay)
+
     def wake(self, at: int | None, *, planned: bool = False) -> None:
         """Schedule a pass at a future time [s], irrespective of other events.
 
@@ -482,8 +401,8 @@ class System:
 
     def correct(self, job: Job) -> None:
         """Correct the estimate of a running job that exceeded it."""
-        elapsed = self.now - self.start_time(job)
-        corrected = self._whole(self.estimator.correct(job, elapsed), job)
+        elapsed, kept = self.now - self.start_time(job), self.ledger.kept.get(job.index, 0)
+        corrected = self._whole(self.estimator.correct(job, elapsed + kept), job) - kept
         self.ledger.estimates[job.index] = max(corrected, elapsed + 1)
         self.expect(job)
 
@@ -495,10 +414,12 @@ class System:
         self.corrections += 1
         self.version += 1
 
-    def _leave(self, job: Job) -> None:
-        """Take back the resources of a running job."""
-        self.free = self.free + self.running.remove(job.index)[2]
+    def _leave(self, job: Job) -> Allocation:
+        """Take back the resources of a running job; return them."""
+        _, _, allocation = self.running.remove(job.index)
+        self.free = self.free + allocation
         self.version += 1
+        return allocation
 
     # --- actions of other partitions -----------------------------------------------------------------
 
@@ -517,6 +438,6 @@ class System:
         self.version += 1
 
     def vacate(self, job: Job) -> None:
-        """Take back the resources of a job of another partition."""
+        """Take back the resources of a job of another partition, or of a job that is stopped."""
         self._leave(job)
         self.corrections += 1

@@ -17,8 +17,10 @@ from hpcsimkit.errors import ImpossibleScheduleError
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.event_order import DirlabOrder
 from hpcsimkit.kernel.parameters import parts
+from hpcsimkit.kernel.restart import Restart
 from hpcsimkit.kernel.run import RunParameters
-from hpcsimkit.kernel.verified_placements import impossible_places
+from hpcsimkit.kernel.verified_placements import impossible_during_outages, impossible_places
+from hpcsimkit.results.attempts import Attempts, Outcome
 from hpcsimkit.results.result import Result
 
 __all__ = ["VerifiedParameters", "verify"]
@@ -104,8 +106,14 @@ def _violations(
         counts = result.submit_time[row]
         yield f"{_job(result, row)} counts as submitted at t={counts} s, not {submit_time[row]}"
     yield from _too_early(parameters, result, ran, submit_time)
-    yield from _wrong_duration(parameters, result, ran, served)
-    yield from impossible_places(parameters.cluster, workload, result, ran, positions)
+    if result.attempts is None:
+        yield from _wrong_duration(parameters, result, ran, served)
+        yield from impossible_places(parameters.cluster, workload, result, ran, positions)
+    else:
+        yield from _wrong_attempts(parameters, result, result.attempts)
+        each = result.by_attempt
+        yield from impossible_places(parameters.cluster, each.workload, each, None)
+    yield from impossible_during_outages(parameters.cluster, result)
 
 
 def _of(ran: Mask | None, wrong: Mask) -> Mask:
@@ -187,6 +195,33 @@ def _wrong_duration(
             f"{_starts(result, row)} and ends at t={result.end_time[row]} s: it needs {expected[row]} s, "
             f"found {took[row]} s"
         )
+
+
+def _wrong_attempts(parameters: VerifiedParameters, result: Result, attempts: Attempts) -> Iterator[str]:
+    """Yield jobs whose attempts overlap, begin too early, or do another amount of work than the job needs."""
+    job, start, end = attempts.job, attempts.start_time, attempts.end_time
+    follows = np.flatnonzero(job[1:] == job[:-1]) + 1
+    back = np.zeros(len(job), dtype=np.int64)
+    back[follows] = end[follows - 1]
+    for row in _first(start < np.maximum(attempts.submit_time, back)):
+        yield f"{_job(result, job[row])} starts again at t={start[row]} s, before it is due"
+    expected = parameters.workload.column("run_time")
+    if parameters.setup.walltime == "kill":
+        expected = np.minimum(expected, parameters.workload.column("requested_time"))
+    done = np.bincount(job, attempts.work, len(result)).astype(np.int64)
+    complete = np.zeros(len(result), dtype=np.bool_)
+    complete[job] = (attempts.outcome == Outcome.COMPLETED) | (attempts.outcome == Outcome.LIMIT)
+    for row in _first((complete & (done != expected)) | (done > expected)):
+        yield f"{_starts(result, row)} and does {done[row]} s of work: it needs {expected[row]} s"
+    restart = parameters.setup.restart
+    for row in _first(attempts.overhead < 0):
+        took = end[row] - start[row]
+        yield f"{_job(result, job[row])}: an attempt from t={start[row]} s took {took} s, less than its work"
+    if restart == Restart(restart.preempted, restart.delay, restart.limit):  # without any overhead
+        for row in _first(attempts.overhead > 0):
+            took, work = end[row] - start[row], attempts.work[row] + attempts.lost[row]
+            who = f"{_job(result, job[row])}: an attempt from t={start[row]} s"
+            yield f"{who} took {took} s for {work} s of work"
 
 
 def _released(workload: Workload, end_time: Integers) -> tuple[Integers, Mask]:

@@ -20,7 +20,7 @@ from hpcsimkit.kernel.verified_capacity import Excess, Use, excess
 from hpcsimkit.results.placements import Placements
 from hpcsimkit.results.result import Result
 
-__all__ = ["impossible_places"]
+__all__ = ["impossible_during_outages", "impossible_places"]
 
 Integers = NDArray[np.int64]
 Mask = NDArray[np.bool_]
@@ -59,6 +59,36 @@ def impossible_places(
         use = jobs.use(workload.column("nodes"))
         found = excess(use, np.array([[whole.count]]), positions)
         yield from jobs.told(found, "when {used} nodes are in use, of {available}")
+
+
+def impossible_during_outages(cluster: AnyCluster, result: Result) -> Iterator[str]:
+    """Yield a job that runs on nodes or machines that are out of order."""
+    down, each = result.downtime, result.by_attempt
+    if down is None:
+        return
+    whole = cluster.whole if isinstance(cluster, Partitions) else cluster
+    rows = np.flatnonzero(each.finished)
+    if isinstance(whole, Machines) and each.placements is not None:
+        placements = each.placements
+        job, machine, amounts = placements.job, placements.machine, placements.amounts
+        available = whole.capacity
+    else:
+        job, machine = rows, np.zeros(len(rows), dtype=np.int64)
+        amounts = each.workload.column("nodes")[rows, None]
+        available = np.array([[whole.size]])
+    # Outages come first, so that a job is named that starts at the same time as one of them.
+    use = Use(
+        np.concatenate([np.full(len(down.start), -1), job]),
+        np.concatenate([down.start, each.start_time[job]]),
+        np.concatenate([down.end, each.end_time[job]]),
+        np.concatenate([down.amounts, amounts]),
+        np.concatenate([down.machine, machine]),
+    )
+    found = excess(use, available)
+    if found is not None:
+        who = "an outage begins" if found.row < 0 else f"job {each.workload.column('id')[found.row]} starts"
+        used, there = found.used, found.available
+        yield f"{who} at t={found.time} s, when {used} are in use or out of order, of {there}"
 
 
 class _Jobs(NamedTuple):

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hpcsimkit.reports.figures import MODE_COLOURS, MUTED, PAPER, axes_of, count_axis, style
 from hpcsimkit.reports.time_axis import TimeAxis
+from hpcsimkit.results.attempts import Downtime, Outcome
 from hpcsimkit.results.node_numbers import assign_nodes, most_at_once
 from hpcsimkit.results.placements import Placements
 from hpcsimkit.results.result import Result
@@ -30,6 +31,15 @@ MACHINE = 1_000_000
 
 BAND = 0.92
 """Share of the height of a machine used by its lanes if machines are few; the rest is a gap."""
+
+OUTAGE = -1
+"""Row of an outage among those of attempts."""
+
+ENDED = (Outcome.COMPLETED, Outcome.LIMIT)
+"""Ends of attempts that are ends of jobs."""
+
+STOPPED = "#c0392b"
+"""Colour of the line where an attempt was stopped."""
 
 HEIGHT = 200
 """Approximate height of a chart [points]."""
@@ -78,7 +88,8 @@ def plot_gantt(result: Result, window: tuple[int, int] | None = None, ax: Axes |
     share one have lanes in it. The height of a lane is the largest share of the machine's resources that its
     job takes, so that the blank share is free of each resource. Jobs that complement each other (one takes
     the GPUs, another the memory) may exceed the band; all lanes of that machine are then scaled down. Jobs
-    shorter than a 400th of the window are drawn with that length, to be visible.
+    shorter than a 400th of the window are drawn with that length, to be visible. A job that was stopped has a
+    rectangle for each attempt, with a red line where it was stopped; what is out of order is hatched.
 
     Parameters
     ----------
@@ -101,8 +112,24 @@ def plot_gantt(result: Result, window: tuple[int, int] | None = None, ax: Axes |
     points = HEIGHT * (parts.high - parts.low) / abs(np.subtract(*ax.get_ylim()))
     corners = parts.corners(begin, end)
     corners[..., 0] = axis.at(begin + corners[..., 0])
-    _draw(result.mode[parts.job], corners, points, ax)
+    each = result.by_attempt
+    _draw(np.append(each.mode, 0)[parts.job], corners, points, ax)
+    _hatch(corners[parts.job == OUTAGE], ax)
+    if result.attempts is not None:
+        stopped = np.append(~np.isin(result.attempts.outcome, ENDED), False)[parts.job]
+        stopped &= (np.append(each.end_time, end)[parts.job] < end) & (parts.job != OUTAGE)
+        right = corners[stopped, 2, 0]
+        ax.vlines(right, parts.low[stopped], parts.high[stopped], color=STOPPED, linewidth=0.9)
     return ax
+
+
+def _hatch(corners: Floats, ax: Axes) -> None:
+    """Draw what is out of order."""
+    from matplotlib.patches import PathPatch
+
+    if len(corners):
+        path = _path_of(corners)
+        ax.add_artist(PathPatch(path, facecolor="none", edgecolor=MUTED, hatch="/////", linewidth=0.4))
 
 
 def _draw(mode: NDArray[np.uint8], corners: Floats, points: Floats, ax: Axes) -> None:
@@ -145,20 +172,44 @@ class Parts(NamedTuple):
 
 
 def rectangles(result: Result, begin: int, end: int) -> Parts:
-    """Return the rectangles of the jobs that run in a window [s of the log's clock].
+    """Return the rectangles of the attempts of jobs, and of outages, in a window [s of the log's clock].
 
-    Heights are numbers of nodes, or of machines (those of machine k between k and k + 1).
+    Heights are numbers of nodes, or of machines (those of machine k between k and k + 1). The rows are those
+    of :attr:`Result.by_attempt`; that of an outage is `OUTAGE`.
     """
-    if result.placements is None:
-        return _nodes_of(result, begin, end)
-    return _lanes_of(result, result.placements, begin, end)
+    each = result.by_attempt
+    if each.placements is None:
+        return _nodes_of(each, begin, end)
+    return _lanes_of(each, each.placements, begin, end)
 
 
-def _packed(job: Integers, amount: Integers, size: int, result: Result, begin: int, end: int) -> Parts:
-    """Return non-overlapping positions of the jobs in a window, within `size` or a larger size if needed."""
-    inside = (result.start_time[job] < end) & (result.end_time[job] > begin)
-    job, amount = job[inside], amount[inside]
-    start, stop = np.maximum(result.start_time[job], begin), np.minimum(result.end_time[job], end)
+class Items(NamedTuple):
+    """What occupies nodes: row of the attempt, start and end [s], and amount; each of shape (items,)."""
+
+    job: Integers
+    start: Integers
+    end: Integers
+    amount: Integers
+
+    @classmethod
+    def of(cls, result: Result, job: Integers, amount: Integers) -> Items:
+        return cls(job, result.start_time[job], result.end_time[job], amount)
+
+    def at(self, rows: NDArray[Any]) -> Items:
+        return Items(*(column[rows] for column in self))
+
+    def beside(self, downtime: Downtime | None, amount: Integers) -> Items:
+        """Return these items after those of outages, which so keep their place."""
+        if downtime is None:
+            return self
+        outages = np.full(len(downtime.start), OUTAGE), downtime.start, downtime.end, amount
+        return Items(*(np.concatenate(pair) for pair in zip(outages, self, strict=True)))
+
+
+def _packed(items: Items, size: int, begin: int, end: int) -> Parts:
+    """Return non-overlapping positions of the items in a window, within `size` or a larger size if needed."""
+    job, start, stop, amount = items.at((items.start < end) & (items.end > begin))
+    start, stop = np.maximum(start, begin), np.minimum(stop, end)
     size = max(size, most_at_once(start, stop, amount))
     places = assign_nodes(start, stop, amount, size)
     of = np.repeat(np.arange(len(job)), [len(intervals) for intervals in places])
@@ -169,26 +220,37 @@ def _packed(job: Integers, amount: Integers, size: int, result: Result, begin: i
 
 def _nodes_of(result: Result, begin: int, end: int) -> Parts:
     """Return the rectangles in a window on counted nodes, with heights in nodes."""
-    ran = np.flatnonzero(result.finished)
-    parts = _packed(ran, result.workload.column("nodes")[ran], result.size, result, begin, end)
+    ran, down = np.flatnonzero(result.finished), result.downtime
+    items = Items.of(result, ran, result.workload.column("nodes")[ran])
+    items = items.beside(down, np.zeros(0, dtype=np.int64) if down is None else down.amount)
+    parts = _packed(items, result.size, begin, end)
     return parts._replace(low=parts.low * result.size, high=parts.high * result.size)
 
 
 def _lanes_of(result: Result, placements: Placements, begin: int, end: int) -> Parts:
     """Return the rectangles in a window on machines, those of machine k between the heights k and k + 1."""
-    capacity = placements.cluster.capacity[placements.machine]
-    share = np.divide(placements.amounts, capacity, out=np.zeros(capacity.shape), where=capacity > 0)
-    height = np.maximum((share.max(axis=1) * MACHINE).astype(np.int64), 1)
+    down = result.downtime
+    items = Items.of(result, placements.job, _heights(placements, placements.machine, placements.amounts))
+    machine = placements.machine
+    if down is not None:
+        items = items.beside(down, _heights(placements, down.machine, down.amounts))
+        machine = np.concatenate([down.machine, machine])
     band = BAND if len(placements.cluster) <= NAMED else 1.0
-    order = np.argsort(placements.machine, kind="stable")
-    bounds = np.searchsorted(placements.machine[order], np.arange(len(placements.cluster) + 1))
+    order = np.argsort(machine, kind="stable")
+    bounds = np.searchsorted(machine[order], np.arange(len(placements.cluster) + 1))
     found = []
-    for machine, (first, stop) in enumerate(pairwise(bounds.tolist())):
-        rows = order[first:stop]
-        parts = _packed(placements.job[rows], height[rows], MACHINE, result, begin, end)
-        low, high = (machine + (1 - band) / 2 + band * at for at in (parts.low, parts.high))
+    for number, (first, stop) in enumerate(pairwise(bounds.tolist())):
+        parts = _packed(items.at(order[first:stop]), MACHINE, begin, end)
+        low, high = (number + (1 - band) / 2 + band * at for at in (parts.low, parts.high))
         found.append(parts._replace(low=low, high=high))
     return Parts(*(np.concatenate(column) for column in zip(*found, strict=True)))
+
+
+def _heights(placements: Placements, machine: Integers, amounts: Integers) -> Integers:
+    """Return the heights of lanes: the largest share of a machine's resources, in units of `MACHINE`."""
+    capacity = placements.cluster.capacity[machine]
+    share = np.divide(amounts, capacity, out=np.zeros(capacity.shape), where=capacity > 0)
+    return np.maximum((share.max(axis=1) * MACHINE).astype(np.int64), 1)
 
 
 def _machine_axis(placements: Placements, ax: Axes) -> None:

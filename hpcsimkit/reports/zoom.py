@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hpcsimkit.reports.gantt import busy_window, rectangles
+from hpcsimkit.reports.gantt import OUTAGE, busy_window, rectangles
 from hpcsimkit.reports.plots import Results
 from hpcsimkit.workloads.readers.local_time import calendar_of
 
@@ -51,7 +51,6 @@ def zoom_data(results: Results) -> str:
         "users": list(workload.labels.get("user", ())) or None,
         "jobs": {
             "id": _packed(workload.id),
-            "submit": _packed(first.submit_time),
             "size": _packed(first.amount),
             "user": _packed(workload.user),
         },
@@ -59,13 +58,18 @@ def zoom_data(results: Results) -> str:
         "note": "Left out for their number of jobs: " + ", ".join(left_out) + "." if left_out else "",
     }
     for name, result in shown.items():
-        parts = rectangles(result, begin, end)
+        parts, each = rectangles(result, begin, end), result.by_attempt
+        shown_parts = parts.job != OUTAGE
+        row = np.arange(len(result)) if result.attempts is None else result.attempts.job
         columns: dict[str, ArrayLike] = {
-            "begin": result.start_time,
-            "end": result.end_time,
-            "mode": result.mode,
+            "row": row,
+            "submit": each.submit_time,
+            "begin": each.start_time,
+            "end": each.end_time,
+            "mode": each.mode,
         }
-        columns |= {"job": parts.job, "low": parts.low.round(3), "high": parts.high.round(3)}
+        drawn = {"job": parts.job, "low": parts.low.round(3), "high": parts.high.round(3)}
+        columns |= {key: column[shown_parts] for key, column in drawn.items()}
         packed = {key: _packed(column) for key, column in columns.items()}
         data["policies"].append({"name": name, **packed})
     return json.dumps(data).replace("<", "\\u003c")

@@ -22,7 +22,7 @@ from hpcsimkit.kernel.event_order import TextbookOrder
 from hpcsimkit.kernel.observers import Promises
 from hpcsimkit.kernel.policy import Policy
 from hpcsimkit.reproductions.learners import Learner
-from hpcsimkit.results.metrics import evaluate
+from hpcsimkit.results.metrics import measure
 
 Floats = NDArray[np.float64]
 Rules = Literal["textbook", "dirlab"]
@@ -239,12 +239,12 @@ class Meeting(Task):
     def _measured(self, scenario: Scenario, policy: Policy) -> dict[str, float]:
         """Return the measures of a run."""
         if not self.promises:
-            return evaluate(scenario.simulation(policy).run(), names=MEASURES)
+            return measure(scenario.simulation(policy).run(), names=MEASURES)
         promises = Promises()
         result = scenario.simulation(policy, [promises]).run()
         delay = promises.delay / max(promises.broken, 1)
         counted = dict(zip(OF_PROMISES, (promises.made, promises.broken, delay), strict=True))
-        return {**evaluate(result, names=MEASURES), **counted}
+        return {**measure(result, names=MEASURES), **counted}
 
 
 def mean_over_draws(outcomes: Sequence[Mapping[str, Sequence[float]]]) -> dict[str, list[float]]:

@@ -77,7 +77,7 @@ def breakdown(
         Maximum number of classes: those with the most node-seconds in the log, in descending order; the
         other jobs form a last row ``other (n groups)``. By default all classes, in ascending order.
     warmup, cooldown : float
-        Trimmed durations [s], as in :func:`~hpcsimkit.results.metrics.evaluate`. Default: 0.
+        Trimmed durations [s], as in :func:`~hpcsimkit.results.metrics.measure`. Default: 0.
 
     Returns
     -------

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from hpcsimkit.errors import UsageError, nearest
 from hpcsimkit.io.catalogue import loaded, plug_ins
+from hpcsimkit.results.attempts import Attempts, Downtime
 from hpcsimkit.results.lost_capacity import Spans, lost_capacity
 from hpcsimkit.results.resource_metrics import (
     RESOURCE_NAMES,
@@ -24,7 +25,7 @@ from hpcsimkit.results.resource_metrics import (
 )
 from hpcsimkit.results.result import MODE_NAMES, Result
 
-__all__ = ["METRICS", "Metric", "Selection", "evaluate", "select"]
+__all__ = ["METRICS", "Metric", "Selection", "measure", "select"]
 
 Kind = TypeVar("Kind", bound=np.generic)
 Found = TypeVar("Found")
@@ -127,7 +128,7 @@ def select(result: Result, *, warmup: float = 0, cooldown: float = 0) -> Selecti
     return Selection(jobs, begin, end if cooldown else max(end, int(result.end_time.max())))
 
 
-def evaluate(
+def measure(
     result: Result, *, warmup: float = 0, cooldown: float = 0, names: Iterable[str | Metric] | None = None
 ) -> dict[str, float]:
     """Compute metrics of a result.
@@ -157,7 +158,7 @@ def evaluate(
     >>> from hpcsimkit.jobs.workload import Workload
     >>> w = Workload({"submit_time": [0, 1], "run_time": [9, 4], "nodes": [3, 2]}, machine_size=4)
     >>> r = Result(w, "fcfs", 4, *map(np.array, ([0, 1], [0, 9], [9, 13], [1, 1], [False, False])))
-    >>> evaluate(r, names=["mean_wait_time", "makespan"])
+    >>> measure(r, names=["mean_wait_time", "makespan"])
     {'mean_wait_time': 4.0, 'makespan': 13.0}
     """
     chosen = dict(map(_named, METRICS if names is None else names))
@@ -348,14 +349,23 @@ def _utilisation(result: Result, selection: Selection) -> float:
 
 def _loss_of_capacity(result: Result, selection: Selection) -> float:
     """Integrate the idle nodes over the time in which the smallest waiting job would fit them."""
-    lost = lost_capacity(_spans(result), result.size, selection.begin, selection.end)
+    spans = _with_downtime(_spans(result), result.downtime)
+    lost = lost_capacity(spans, result.size, selection.begin, selection.end)
     return _share_of_machine(lost, result, selection)
 
 
 def _spans(result: Result) -> Spans:
-    """Return the times and nodes of all jobs that ran."""
-    spans, ran = Spans(result.submit_time, result.start_time, result.end_time, result.amount), result.finished
+    """Return the times and nodes of all attempts of jobs that ran."""
+    each, ran = result.by_attempt, result.by_attempt.finished
+    spans = Spans(each.submit_time, each.start_time, each.end_time, each.amount)
     return spans if ran.all() else spans.at(ran)
+
+
+def _with_downtime(spans: Spans, downtime: Downtime | None) -> Spans:
+    """Return spans with capacity that is out of order, which is not idle, and waits for nothing."""
+    if downtime is None:
+        return spans
+    return spans.and_also(Spans(downtime.start, downtime.start, downtime.end, downtime.amount))
 
 
 def _share_started(mode: str, sums: Callable[[Result, Selection], NDArray[np.float64]]) -> Function:
@@ -374,9 +384,11 @@ def _jobs_by_mode(result: Result, selection: Selection) -> NDArray[np.float64]:
 
 
 def _node_seconds_by_mode(result: Result, selection: Selection) -> NDArray[np.float64]:
-    mode = selection.of(result.mode, result)
-    seconds = selection.of(result.end_time, result) - selection.of(result.start_time, result)
-    nodes = selection.of(result.amount, result)
+    each = result.by_attempt
+    rows = slice(None) if result.attempts is None else result.attempts.job
+    counted = (selection.jobs & result.finished)[rows]
+    mode, seconds = each.mode[counted], (each.end_time - each.start_time)[counted]
+    nodes = each.amount[counted]
     return np.array([_sum_of_products(mode == each, nodes, seconds) for each in range(len(MODE_NAMES))])
 
 
@@ -441,6 +453,73 @@ def _of_system() -> Iterator[Metric]:
     )
 
 
+def _of_attempts() -> Iterator[Metric]:
+    """Yield the metrics of jobs that were stopped, and of outages."""
+    yield Metric(
+        "restarts",
+        "jobs",
+        "sum_i (attempts_i - 1)",
+        "lower",
+        "Number of times that a job started again after it was stopped",
+        _restarts,
+    )
+    yield Metric(
+        "lost_area_share",
+        "1",
+        "sum (node-seconds of lost work) / (size x time)",
+        "lower",
+        "Share of the machine's node-seconds whose work was lost when jobs were stopped",
+        _share_of_attempts(lambda attempts: attempts.lost),
+    )
+    yield Metric(
+        "overhead_area_share",
+        "1",
+        "sum (node-seconds of checkpoints and restarts) / (size x time)",
+        "lower",
+        "Share of the machine's node-seconds spent on checkpoints and restarts",
+        _share_of_attempts(lambda attempts: attempts.overhead),
+    )
+    yield Metric(
+        "down_area_share",
+        "1",
+        "sum (node-seconds out of order) / (size x time)",
+        "none",
+        "Share of the machine's node-seconds that were out of order",
+        _down,
+    )
+
+
+def _restarts(result: Result, selection: Selection) -> float:
+    attempts = result.attempts
+    if attempts is None:
+        return 0.0
+    return float(np.maximum(attempts.count(len(result)) - 1, 0)[selection.jobs].sum())
+
+
+def _share_of_attempts(seconds: Callable[[Attempts], Integers]) -> Function:
+    """Return the metric of seconds of attempts that end in the period."""
+
+    def function(result: Result, selection: Selection) -> float:
+        attempts = result.attempts
+        if attempts is None:
+            return _share_of_machine(0.0, result, selection)
+        inside = (attempts.end_time > selection.begin) & (attempts.end_time <= selection.end)
+        return _share_of_machine(
+            _sum_of_products(seconds(attempts), result.by_attempt.amount, inside), result, selection
+        )
+
+    return function
+
+
+def _down(result: Result, selection: Selection) -> float:
+    down = result.downtime
+    if down is None:
+        return _share_of_machine(0.0, result, selection)
+    seconds = np.clip(down.end, selection.begin, selection.end)
+    seconds -= np.clip(down.start, selection.begin, selection.end)
+    return _share_of_machine(_sum_of_products(down.amount, seconds), result, selection)
+
+
 def _of_resources() -> Iterator[Metric]:
     """Yield the metrics of machine resources; undefined with counted nodes."""
     for resource, words in RESOURCE_NAMES.items():
@@ -472,7 +551,7 @@ def _of_resources() -> Iterator[Metric]:
 
 
 def _over_time(function: Callable[..., float], *arguments: str) -> Function:
-    return lambda result, selection: function(result, *arguments, selection.begin, selection.end)
+    return lambda result, selection: function(result.by_attempt, *arguments, selection.begin, selection.end)
 
 
 def _of_start_modes() -> Iterator[Metric]:
@@ -517,6 +596,7 @@ def _table() -> Iterator[Metric]:
     yield from _of_jobs()
     yield from _of_system()
     yield from _of_start_modes()
+    yield from _of_attempts()
 
 
 GROUP = "hpcsimkit.metrics"

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from hpcsimkit._version import __version__
 from hpcsimkit.jobs.timeline import Steps, Sweep
 from hpcsimkit.jobs.workload import Workload
+from hpcsimkit.results.attempts import Attempts, Downtime
 from hpcsimkit.results.node_numbers import assign_nodes
 from hpcsimkit.results.placements import Placements
 
@@ -57,7 +58,8 @@ class Result:
     mode : array of uint8, shape (jobs,)
         Start mode of each job; see `MODE_NAMES`.
     killed : array of bool, shape (jobs,)
-        Whether the job was killed at its requested time before it was complete.
+        Whether the job ended before it was complete: it was killed at its requested time, or did not start
+        again after a failure.
     seed : int
         Seed of the run.
     options : mapping
@@ -75,6 +77,11 @@ class Result:
         Name of the partition in which each job started, empty for rejected jobs; None without partitions.
     simulator : str
         Program that simulated: ``"simpy"`` or ``"compiled"``.
+    attempts : Attempts, optional
+        All attempts, if a job was stopped or wrote checkpoints; then `start_time` is the start of the first
+        attempt of a job, `end_time` the end of its last one. None if each job ran once.
+    downtime : Downtime, optional
+        Capacity that was out of order; None if there was no outage.
 
     Examples
     --------
@@ -102,6 +109,8 @@ class Result:
     placements: Placements | None = None
     started_in: NDArray[np.str_] | None = None
     simulator: str = "simpy"
+    attempts: Attempts | None = None
+    downtime: Downtime | None = None
 
     def __post_init__(self) -> None:
         for name in ("submit_time", "start_time", "end_time", "mode", "killed"):
@@ -119,9 +128,31 @@ class Result:
         """Whether each job ran to its end; the others were rejected."""
         return self.end_time >= 0
 
+    @cached_property
+    def by_attempt(self) -> Result:
+        """The same schedule with a row for each attempt, submitted when it joined the queue.
+
+        Without any, the result itself.
+        """
+        found = self.attempts
+        if found is None:
+            return self
+        return dataclasses.replace(
+            self,
+            workload=self.workload.select(found.job, "attempts"),
+            submit_time=found.submit_time,
+            start_time=found.start_time,
+            end_time=found.end_time,
+            mode=found.mode,
+            killed=found.lost > 0,
+            placements=found.placements,
+            started_in=found.partition,
+            attempts=None,
+        )
+
     @property
     def wait_time(self) -> Seconds:
-        """Start minus submission [s]; NaN for rejected jobs, as in all quantities below."""
+        """First start minus submission [s]; NaN for rejected jobs, as in all quantities below."""
         return self._where_finished(self.start_time - self.submit_time)
 
     @property
@@ -131,8 +162,22 @@ class Result:
 
     @property
     def run_time(self) -> Seconds:
-        """End minus start [s]."""
-        return self._where_finished(self.end_time - self.start_time)
+        """Time for which the job ran [s]: end minus start, or the sum over its attempts."""
+        return self._where_finished(self._seconds_run())
+
+    def _seconds_run(self) -> NDArray[np.int64]:
+        found = self.attempts
+        if found is None:
+            return self.end_time - self.start_time
+        took = np.bincount(found.job, found.end_time - found.start_time, len(self)).astype(np.int64)
+        return np.where(self.finished, took, 0)
+
+    def _seconds_worked(self) -> NDArray[np.int64]:
+        """Return the run time of which each job is complete [s]."""
+        found = self.attempts
+        if found is None:
+            return self.end_time - self.start_time
+        return np.bincount(found.job, found.work, len(self)).astype(np.int64)
 
     @property
     def slowdown(self) -> Seconds:
@@ -142,14 +187,15 @@ class Result:
     def bounded_slowdown(self, threshold: float = 10) -> Seconds:
         """Return ``max(1, response time / max(run time, threshold))`` of each job.
 
-        The bound limits the influence of short jobs (Feitelson & Rudolph, JSSPP 1998).
+        The bound limits the influence of short jobs (Feitelson & Rudolph, JSSPP 1998). The run time of a job
+        with several attempts is that of its work, without what was lost.
 
         Parameters
         ----------
         threshold : float
             Lower bound of the run time [s], > 0. Default: 10.
         """
-        run_time = np.maximum(self.end_time - self.start_time, threshold)
+        run_time = np.maximum(self._seconds_worked(), threshold)
         ratio = (self.end_time - self.submit_time) / run_time
         return self._where_finished(np.maximum(ratio, 1.0, out=ratio))
 
@@ -180,13 +226,14 @@ class Result:
 
     @cached_property
     def hash(self) -> str:
-        """SHA-256 of the start times; equal for equal schedules of a workload."""
-        return hashlib.sha256(self.start_time.astype("<i8").tobytes()).hexdigest()
+        """SHA-256 of the start times, of all attempts; equal for equal schedules of a workload."""
+        return hashlib.sha256(self.by_attempt.start_time.astype("<i8").tobytes()).hexdigest()
 
     def sweep(self) -> Sweep:
-        """Return the times at which the jobs that ran were submitted, started and ended."""
-        ran = self.finished
-        columns = (self.submit_time, self.start_time, self.end_time, self.amount)
+        """Return the times at which the jobs that ran were submitted, started and ended, in each attempt."""
+        each = self.by_attempt
+        ran = each.finished
+        columns = (each.submit_time, each.start_time, each.end_time, each.amount)
         return Sweep.of(*(column[ran] for column in columns))
 
     def timeline(self) -> Steps:
@@ -198,7 +245,7 @@ class Result:
         return self.sweep().steps
 
     def node_numbers(self) -> list[tuple[range, ...]]:
-        """Return the intervals of node numbers of each job, for Gantt charts.
+        """Return the intervals of node numbers of each job (:attr:`by_attempt`: attempt), for Gantt charts.
 
         Nodes are only counted during a run; :func:`~hpcsimkit.results.node_numbers.assign_nodes` assigns the
         numbers.
@@ -213,9 +260,9 @@ class Result:
         Columns: ``job_id``, and ``job_name`` if the log has names; ``submit_time, start_time, end_time,
         wait_time, run_time, requested_time, nodes``; the resource requests of the log (its resources,
         ``spread, exclusive, constraint, kind``), on machines ``machines`` (their names, joined by blanks),
-        and with partitions ``started_in``; ``mode, killed``; then those of ``user, group, queue, partition,
-        qos`` that the log has, as names where the log has names. ``start_time, end_time, wait_time,
-        run_time`` are nullable integers, empty for rejected jobs.
+        and with partitions ``started_in``; ``mode, killed``; ``attempts``, if a job was stopped; then those
+        of ``user, group, queue, partition, qos`` that the log has, as names where the log has names.
+        ``start_time, end_time, wait_time, run_time`` are nullable integers, empty for rejected jobs.
         """
         import pandas
 
@@ -244,7 +291,7 @@ class Result:
             "start_time": self.start_time,
             "end_time": self.end_time,
             "wait_time": self.start_time - self.submit_time,
-            "run_time": self.end_time - self.start_time,
+            "run_time": self._seconds_run(),
         }
         columns: dict[str, Any] = {"job_id": given["id"]}
         if "id" in self.workload.labels:
@@ -259,6 +306,8 @@ class Result:
             columns["started_in"] = self.started_in.astype(object)
         columns["mode"] = pandas.Categorical.from_codes(self.mode, dtype=_mode_type())
         columns["killed"] = self.killed
+        if self.attempts is not None:
+            columns["attempts"] = self.attempts.count(len(self))
         columns |= {name: _in_words(self.workload, name) for name in OWNERS if name in given}
         return columns
 
@@ -289,7 +338,7 @@ class Result:
         columns |= {
             "submit_time": self.submit_time,
             "wait_time": np.where(ran, self.start_time - self.submit_time, -1),
-            "run_time": _fixed(np.where(ran, self.end_time - self.start_time, -1)),
+            "run_time": _fixed(np.where(ran, self._seconds_run(), -1)),
             "allocated_processors": nodes,
             "requested_processors": nodes,
         }

@@ -20,6 +20,7 @@ from hpcsimkit.io.files import read_bytes
 from hpcsimkit.io.formats import Format
 from hpcsimkit.io.npz import arrays_in, write_arrays
 from hpcsimkit.jobs.workload import Workload
+from hpcsimkit.results.attempts import COLUMNS, Attempts, Downtime
 from hpcsimkit.results.placements import Placements
 
 __all__ = ["load", "save"]
@@ -60,6 +61,9 @@ ABOUT_WORKLOAD = (
     "resources",
     "labels",
 )
+ATTEMPTS, DOWNTIME = "attempts.", "downtime."
+"""Prefixes of the array names of attempts and of outages."""
+
 PARTS = ("job", "machine", "amounts")
 
 
@@ -86,6 +90,10 @@ def save(fields: Mapping[str, Any], path: str | os.PathLike[str]) -> None:
             arrays[PLACEMENT + "events"] = placements.events
     if fields["started_in"] is not None:
         arrays["started_in"] = fields["started_in"]
+    if fields["attempts"] is not None:
+        arrays |= _arrays_of_attempts(fields["attempts"])
+    if fields["downtime"] is not None:
+        arrays |= {DOWNTIME + name: values for name, values in vars(fields["downtime"]).items()}
     arrays["choice_stage"] = np.array([stages.index(stage) for stage, _ in choices], dtype=np.uint8)
     arrays["choice_position"] = np.array([position for _, position in choices], dtype=np.int64)
     write_arrays(path, about=np.array(json.dumps(about)), **arrays)
@@ -117,8 +125,38 @@ def _fields(about: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> dict[str,
     if "cluster" in about:
         fields["placements"] = _placements(about["cluster"], arrays, jobs=len(fields["start_time"]))
     fields["started_in"] = arrays.get("started_in")
+    fields["attempts"] = _attempts(about.get("cluster"), arrays)
+    down = {name.removeprefix(DOWNTIME): array for name, array in arrays.items() if name.startswith(DOWNTIME)}
+    fields["downtime"] = Downtime(**down) if down else None
     fields["workload"] = Workload(columns, **workload)
     return fields
+
+
+def _arrays_of_attempts(attempts: Attempts) -> dict[str, NDArray[Any]]:
+    """Return the arrays of a table of attempts, with the places of each attempt."""
+    arrays = {ATTEMPTS + name: getattr(attempts, name) for name in COLUMNS}
+    if attempts.partition is not None:
+        arrays[ATTEMPTS + "partition"] = attempts.partition
+    if attempts.placements is not None:
+        arrays |= {ATTEMPTS + PLACEMENT + name: getattr(attempts.placements, name) for name in PARTS}
+        if attempts.placements.events is not None:
+            arrays[ATTEMPTS + PLACEMENT + "events"] = attempts.placements.events
+    return arrays
+
+
+def _attempts(about: dict[str, Any] | None, arrays: dict[str, NDArray[Any]]) -> Attempts | None:
+    """Return the table of attempts; None if the result has none."""
+    given = {
+        name.removeprefix(ATTEMPTS): array for name, array in arrays.items() if name.startswith(ATTEMPTS)
+    }
+    if not given:
+        return None
+    columns: dict[str, Any] = {name: given[name] for name in COLUMNS}
+    if about is not None:
+        placed = {name: array for name, array in given.items() if name.startswith(PLACEMENT)}
+        capacity = {PLACEMENT + "capacity": arrays[PLACEMENT + "capacity"]}
+        columns["placements"] = _placements(about, placed | capacity, jobs=len(given["job"]))
+    return Attempts(**columns, partition=given.get("partition"))
 
 
 def _about_cluster(cluster: Machines) -> dict[str, Any]:

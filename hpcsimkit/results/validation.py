@@ -106,6 +106,8 @@ class Validation:
     tolerance : float
         Difference of two waits [s] up to which they are equal, 0 or more: the interval of the recorded
         scheduler, such as Slurm's ``bf_interval``. Default: 60.
+    begin : int, optional
+        Time of the first compared submission [s of the log's clock]; by default all jobs are compared.
 
     Raises
     ------
@@ -128,6 +130,7 @@ class Validation:
 
     result: Result
     tolerance: float = TOLERANCE
+    begin: int | None = None
 
     def __post_init__(self) -> None:
         check_recorded(self.result)
@@ -135,7 +138,8 @@ class Validation:
     @cached_property
     def jobs(self) -> NDArray[np.bool_]:
         """Whether each job is compared, bool, shape (jobs,)."""
-        return self.result.finished & (self.result.workload.recorded_wait_time >= 0)
+        compared = self.result.finished & (self.result.workload.recorded_wait_time >= 0)
+        return compared if self.begin is None else compared & (self.result.submit_time >= self.begin)
 
     @cached_property
     def recorded(self) -> Floats:

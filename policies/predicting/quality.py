@@ -40,6 +40,9 @@ class Forecasts(Observer):
     ----------
     predictors : mapping of str to Predictor
         Predictors by name.
+    begin : int, optional
+        Time of the first recorded submission [s of the log's clock]; predictors learn from earlier jobs, too.
+        By default all are recorded.
 
     Attributes
     ----------
@@ -60,8 +63,9 @@ class Forecasts(Observer):
     [60.0, 30.0]
     """
 
-    def __init__(self, predictors: Mapping[str, Predictor]) -> None:
+    def __init__(self, predictors: Mapping[str, Predictor], begin: int | None = None) -> None:
         self._predictors = predictors
+        self._begin = begin
         self._forget()
 
     def on_begin(self, system: System) -> None:
@@ -77,7 +81,9 @@ class Forecasts(Observer):
 
     def on_end(self, job: Job, system: System) -> None:
         """Record the run time, and let the predictors learn from it."""
-        took = self.took[job.index] = system.now - system.start_time(job)
+        took = system.now - system.start_time(job)
+        if self._begin is None or job.submit_time >= self._begin:
+            self.took[job.index] = took
         for predictor in self._predictors.values():
             predictor.observe(job, took)
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hpcsimkit import External, Pipeline, Simulation, Workload, evaluate, make
+from hpcsimkit import External, Pipeline, Simulation, Workload, make, measure
 from hpcsimkit.agents.spaces.episodes import Fixed
 from hpcsimkit.agents.spaces.rewards import Capability, Capacity, Improvement
 from hpcsimkit.envs.interfaces import Reward
@@ -46,7 +46,7 @@ def test_equation_2_by_hand() -> None:
 
 @pytest.mark.parametrize("metric", ["mean_bounded_slowdown", "mean_wait_time", "utilisation"])
 def test_improvements(metric: str) -> None:
-    base, ours = (evaluate(Simulation(LOG, make(name)).run())[metric] for name in ("fcfs", "sjf"))
+    base, ours = (measure(Simulation(LOG, make(name)).run())[metric] for name in ("fcfs", "sjf"))
     difference = base - ours if metric != "utilisation" else ours - base
     assert earned(Improvement(make("fcfs"), metric, "native"), "sjf", LOG) == pytest.approx(difference)
     assert earned(Improvement(make("fcfs"), metric), "sjf", LOG) == pytest.approx(difference / base)

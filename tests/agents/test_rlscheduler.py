@@ -96,12 +96,12 @@ def test_who_has_waited_longest_is_offered() -> None:
 
 @pytest.mark.parametrize(("metric", "sign"), [("mean_bounded_slowdown", -1), ("utilisation", 1)])
 def test_the_final_score(metric: str, sign: int) -> None:
-    from hpcsimkit.results.metrics import evaluate
+    from hpcsimkit.results.metrics import measure
 
     reward = FinalScore(metric)
     simulation = Simulation(LOG, Pipeline(FCFS()), observers=[reward])
     result = simulation.run()
-    assert reward.take(simulation.system) == pytest.approx(sign * evaluate(result)[metric])
+    assert reward.take(simulation.system) == pytest.approx(sign * measure(result)[metric])
     assert reward.take(simulation.system) == 0.0
     with pytest.raises(UsageError, match="a metric with a direction is needed, found 'jobs'"):
         Simulation(LOG, Pipeline(FCFS()), observers=[FinalScore("jobs")]).run()

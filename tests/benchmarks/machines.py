@@ -79,13 +79,13 @@ def table(traces: Path, source: str, policy: str, repetitions: int) -> dict[str,
 def metrics(traces: Path, source: str, policy: str, repetitions: int) -> dict[str, float]:
     """Reckon metrics of machines for a month; jobs/s."""
     from hpcsimkit import Simulation, make
-    from hpcsimkit.results.metrics import evaluate
+    from hpcsimkit.results.metrics import measure
 
     workload, cluster = fitting_month(traces, source)
     result, best = Simulation(workload, make(policy), cluster).run(), float("inf")
     for _ in range(repetitions):
         began = time.process_time()
-        evaluate(result, names=["gpu_fragmentation", "snapshot_utilisation", "memory_utilisation"])
+        measure(result, names=["gpu_fragmentation", "snapshot_utilisation", "memory_utilisation"])
         best = min(best, time.process_time() - began)
     return {"jobs": len(workload), "seconds": best, "per_second": len(workload) / best}
 

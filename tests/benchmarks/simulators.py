@@ -61,14 +61,14 @@ def evaluated(workload: Any, policy: str, repetitions: int) -> dict[str, float]:
     """Compute all metrics of a compiled simulation; returns the seconds, and their ratio to those of the run."""
     from hpcsimkit.experiments.parts.registry import make
     from hpcsimkit.kernel.simulation import Simulation
-    from hpcsimkit.results.metrics import evaluate
+    from hpcsimkit.results.metrics import measure
 
     def simulate(jobs: Any = workload) -> Any:
         return Simulation(jobs, make(policy), simulator="compiled").run()
 
     simulate(workload.first(10))  # is loaded
     simulation, result = _least(simulate, repetitions)
-    seconds, _ = _least(lambda: evaluate(result), repetitions)
+    seconds, _ = _least(lambda: measure(result), repetitions)
     return {"seconds": seconds, "of_simulation": seconds / simulation}
 
 

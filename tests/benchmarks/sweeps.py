@@ -30,7 +30,7 @@ def _run(sweep: Any, place: Path) -> float:
 
 def overhead(traces: Path, source: str, policy: str, repetitions: int) -> dict[str, float]:
     """Run a sweep, and the same simulations and metrics in a loop; returns the difference a cell."""
-    from hpcsimkit import Simulation, evaluate, make
+    from hpcsimkit import Simulation, make, measure
 
     cells = int(source.partition(" ")[0])
     sweep = _sweep(cells)
@@ -43,7 +43,7 @@ def overhead(traces: Path, source: str, policy: str, repetitions: int) -> dict[s
         began = time.process_time()
         for _ in range(cells // 2):
             for name in sweep.policies:
-                evaluate(Simulation(workload, make(name)).run())
+                measure(Simulation(workload, make(name)).run())
         best = min(best, time.process_time() - began)
     return {"seconds": seconds, "ms_per_cell": 1000 * (seconds - best) / cells, "ratio": seconds / best}
 

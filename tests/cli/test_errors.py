@@ -179,7 +179,7 @@ def test_names_that_would_share_their_files(cli, log, mine) -> None:
         (["validate", "--out", ""], "--out must have at least 1 character"),
         (
             ["predict", "--predictor", "history", "--predictor", "history"],
-            "--predictor: 'history' is named twice",
+            "predictor 'history' is named twice",
         ),
         (["compare", "--nodes", "1", "--jobs", "5"], "--nodes must be greater than or equal to 2, found 1"),
         (["plot"], "Missing argument 'RESULTS'"),

@@ -19,7 +19,7 @@ from hpcsimkit.agents.networks.numpy_networks import Dense, SlotScores
 from hpcsimkit.agents.spaces.encoders import QueueWindow, RequestsAndMachines
 from hpcsimkit.agents.spaces.masks import JobMachine, Slots
 from hpcsimkit.experiments.parts.trust import CALLER
-from hpcsimkit.results.metrics import METRICS, evaluate
+from hpcsimkit.results.metrics import METRICS, measure
 from hpcsimkit.workloads import read_log
 from tests.waiting import until
 
@@ -123,7 +123,7 @@ def test_a_row_of_the_table_by_hand(cli, model, log, tmp_path) -> None:
             continue
         result = Simulation(window, make(policy), seed=int(row["seed"])).run()
         counted = int(workload.submit_time[first] - window.submit_time.min())
-        metrics = evaluate(result, warmup=counted)
+        metrics = measure(result, warmup=counted)
         assert metrics["jobs"] <= 30 + 1  # jobs that come at the same instant count, too
         for name in ("jobs", "mean_wait_time", "mean_bounded_slowdown", "utilisation"):
             assert float(row[name]) == pytest.approx(metrics[name])

@@ -23,7 +23,7 @@ from hpcsimkit.experiments.evaluation.choices import Choices, Watched
 from hpcsimkit.experiments.parts.learner_parts import seated
 from hpcsimkit.kernel.decision import Answering
 from hpcsimkit.results.breakdown import breakdown
-from hpcsimkit.results.metrics import evaluate
+from hpcsimkit.results.metrics import measure
 from hpcsimkit.workloads import default_workload, read_log
 
 SHORTEST = SlotScores({"weight.0": np.array([[100, -1, 0, 0, 0]]), "bias.0": np.zeros(1)})
@@ -157,7 +157,7 @@ def test_classes_add_up_to_the_difference(cli, log, tmp_path) -> None:
             assert int(row["jobs"]) == tables["agent"].loc[row["label"], "jobs"]
         assert sum(float(row["share"]) for row in mine) == pytest.approx(1)
         total = sum(float(row["difference"]) * int(row["jobs"]) for row in mine) / 400
-        whole = [evaluate(result)["mean_bounded_slowdown"] for result in results.values()]
+        whole = [measure(result)["mean_bounded_slowdown"] for result in results.values()]
         assert total == pytest.approx(whole[0] - whole[1])
 
 

@@ -103,7 +103,7 @@ def test_without_a_folder_each_setting_has_its_own(cli: CLI, log: Path, tmp_path
         ("nodes+=2", "tiny-what-if-2"),
         ("nodes+=1", "tiny-what-if"),
     ):
-        assert cli(*words, change).out.splitlines()[-1] == f"results: results/{place}/what-if.csv"
+        assert cli(*words, change).out.splitlines()[-1] == f"results: results/{place}/what-if.png"
 
 
 def test_code_that_changed_under_the_same_name(cli: CLI, log: Path, tmp_path: Path) -> None:

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from hpcsimkit.cli import sweeping
 from hpcsimkit.experiments.sweep import sweep_run
-from hpcsimkit.reports.sweep import report
+from hpcsimkit.experiments.sweep.results import SweepResults
+from hpcsimkit.reports.sweep import report, texts
 from tests.cli.conftest import CLI, Start
 
 SWEEP = """
@@ -63,14 +63,16 @@ def test_a_finished_sweep_is_written_again_only_after_a_change(
     monkeypatch.setattr(
         report, "write_sweep_report", lambda place: (place / "report.html").write_text("drawn")
     )
-    monkeypatch.setattr(sweeping, "_show_outcome", lambda results, **how: None)
+    monkeypatch.setattr(texts, "headline", lambda table: "")
+    monkeypatch.setattr(SweepResults, "remarks", lambda results: [])
 
     def unchanged(*flags: str) -> bool:
         """Whether the sweep says that nothing has changed; then all files are as they were."""
         before = {file: file.stat().st_mtime_ns for file in out.glob("*.*") if not file.match("sweep.*")}
         said = cli("sweep", "s.toml", "--out", "out", *flags).out.splitlines()
         same = bool(before) and all(file.stat().st_mtime_ns == time for file, time in before.items())
-        assert said == ["all 12 cells were finished, and nothing has changed"] * same
+        nothing = ["all 12 cells were finished, and nothing has changed"] * same
+        assert said == [*nothing, "results: out/report.html"]
         return same
 
     assert [unchanged(), unchanged()] == [False, True]

@@ -48,7 +48,7 @@ def test_jobs_that_fit_neither_cluster_are_counted(cli: CLI, weeks: Path) -> Non
     assert lines[0].startswith("weeks: 9 jobs kept on 2 nodes")
     assert lines[-2:] == [
         "1 job may run neither before nor after the change: not compared",
-        "results: out/what-if.csv",
+        "results: out/what-if.png",
     ]
 
 

@@ -14,7 +14,7 @@ from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.kernel.simulation import Simulation
 from hpcsimkit.policies import EASY, FCFS, SJF
 from hpcsimkit.policies.dirlab import learned_backfilling, published
-from hpcsimkit.results.metrics import evaluate
+from hpcsimkit.results.metrics import measure
 from hpcsimkit.workloads.dirlab import published_starts, read_published
 from tests.kernel.dirlab_cases import (
     BACKFILLERS,
@@ -103,7 +103,7 @@ def inspector_episodes(shared: Path, *, fast: bool) -> int:
             int(row["steps"]),
             int(row["rejects"]),
         )
-        assert evaluate(result)["mean_bounded_slowdown"] == pytest.approx(float(row["bsld"]), rel=1e-12)
+        assert measure(result)["mean_bounded_slowdown"] == pytest.approx(float(row["bsld"]), rel=1e-12)
         column = f"start_{row['base']}_bf{row['bf']}_{row['policy']}"
         if jobs == 256 and column in starts:
             expected = starts[column][starts["start_index"] == begin]
@@ -179,7 +179,7 @@ def slowdowns(shared: Path, code: str, trace: str, policy: Pipeline, starts: lis
     log = load(shared, trace, code)
     jobs = 256 if code == "insp" else 1024
     return [
-        evaluate(Scenario.sequence(log, start, jobs).simulation(policy).run())["mean_bounded_slowdown"]
+        measure(Scenario.sequence(log, start, jobs).simulation(policy).run())["mean_bounded_slowdown"]
         for start in starts
     ]
 
@@ -230,7 +230,7 @@ def test_untrained_rules(shared: Path) -> None:
                 result, _ = backfilled(scenario, row["base"], agents[rule], guarded=mode == "guarded")
             else:  # random: its numbers are another generator's
                 continue
-            values.append(evaluate(result)["mean_bounded_slowdown"])
+            values.append(measure(result)["mean_bounded_slowdown"])
         if values:
             assert np.mean(values) == pytest.approx(float(row["mean_bsld_10x1024"]), rel=1e-9), row
 

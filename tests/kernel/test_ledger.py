@@ -8,9 +8,11 @@ from hpcsimkit.errors import ScheduleError
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.ledger import Ledger, Mode
 from hpcsimkit.kernel.policy import Policy
+from hpcsimkit.kernel.restart import Progress, Restart
 from hpcsimkit.kernel.simulation import Simulation
 from hpcsimkit.kernel.system import System
 from hpcsimkit.policies import FCFS, Pipeline
+from hpcsimkit.results.attempts import Outcome
 from tests.kernel.helpers import workload
 
 
@@ -20,9 +22,7 @@ class StopsAtFive(Policy):
     def schedule(self, system: System) -> None:
         first = system.jobs[0]
         if system.now == 5 and system.ledger.started(0):
-            system._leave(first)
-            system.ledger.stop(0)
-            system.queue.add(first, system.estimate(first))
+            system.stop(first)
         for job in list(system.queue):
             if system.fits(job):
                 system.start(job)
@@ -30,9 +30,11 @@ class StopsAtFive(Policy):
 
 def test_the_end_of_a_stopped_attempt_has_no_effect() -> None:
     """A job of 8 s starts at 0 and again at 5 s: it ends at 13 s, not at 8 s, when no pass takes place."""
-    simulation = Simulation(workload([(0, 8, 8, 2), (5, 3, 3, 2)], 2), StopsAtFive())
+    simulation = Simulation(
+        workload([(0, 8, 8, 2), (5, 3, 3, 2)], 2), StopsAtFive(), restart=Restart(preempted="anew")
+    )
     result = simulation.run()
-    assert result.start_time.tolist() == [5, 13]
+    assert result.attempts.start_time.tolist() == [0, 5, 13]
     assert result.end_time.tolist() == [13, 16]
     assert simulation.system.ledger.attempts == [1, 0]
     assert simulation.system.ended == [0, 1]
@@ -43,7 +45,9 @@ def test_a_stopped_job_waits_again() -> None:
     ledger.submit(0)
     ledger.begin(0, 3, Mode.RESERVED, 10)
     assert (ledger.waits(0), ledger.started(0), ledger.expected_end_of(0)) == (False, True, 13)
-    ledger.stop(0)
+    ledger.stop(0, 5, Outcome.FAILED, Progress(kept=0, lost=2), 1)
+    assert (ledger.waits(0), ledger.started(0), ledger.failures) == (False, False, {0: 1})
+    ledger.submit(0)
     assert (ledger.waits(0), ledger.started(0), ledger.start_of(0)) == (True, False, -1)
     assert ledger.mode.tolist() == [Mode.NONE]
 

@@ -17,7 +17,7 @@ from scipy import stats
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.kernel.simulation import Simulation
-from hpcsimkit.results.metrics import evaluate
+from hpcsimkit.results.metrics import measure
 
 MEAN_SERVICE = 10_000.0
 JOBS, WARMUP, BATCHES = 100_000, 4_000, 32
@@ -112,7 +112,7 @@ def test_busy_share_and_littles_law() -> None:
     """Utilisation tends to the load; mean queue length is the arrival rate times the mean wait, exactly."""
     rng = np.random.default_rng(2)
     result = Simulation(simulate(rng.exponential(MEAN_SERVICE, JOBS), 0.8, 5, rng), Pipeline()).run()
-    assert evaluate(result)["utilisation"] == pytest.approx(0.8, rel=0.02)
+    assert measure(result)["utilisation"] == pytest.approx(0.8, rel=0.02)
     steps = result.timeline()
     area = np.dot(steps.waiting[:-1], np.diff(steps.time))
     assert area == result.wait_time.sum()

@@ -15,7 +15,7 @@ from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.simulation import Simulation
 from hpcsimkit.policies.recorded import Recorded
 from hpcsimkit.reports.report import write_report
-from hpcsimkit.results.metrics import evaluate
+from hpcsimkit.results.metrics import measure
 from hpcsimkit.results.result import Result
 from hpcsimkit.workloads.describe import load_remark
 
@@ -42,7 +42,7 @@ def test_jobs_start_as_recorded() -> None:
     assert result.start_time.tolist() == [0, 50, 25, 10]
     assert result.wait_time.tolist() == [0, 50, 5, 8]
     assert Recorded().remarks_on(result) == []
-    assert evaluate(result, warmup=1)["mean_wait_time"] == 6.5
+    assert measure(result, warmup=1)["mean_wait_time"] == 6.5
 
 
 def test_a_full_machine_and_missing_waits_are_counted() -> None:
@@ -59,7 +59,7 @@ def test_a_full_machine_and_missing_waits_are_counted() -> None:
         "1 jobs without a recorded wait: rejected",
         "2 of 4 jobs start later than recorded, as the machine is full: by 8 s on average, 8 s at most",
     ]
-    assert evaluate(result)["rejected"] == 1
+    assert measure(result)["rejected"] == 1
 
 
 def test_on_machines() -> None:

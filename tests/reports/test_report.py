@@ -29,7 +29,7 @@ from hpcsimkit.reports.figures import inline_svg
 from hpcsimkit.reports.gallery import draw_pictures
 from hpcsimkit.reports.report import draw_overview, plot_results, write_report
 from hpcsimkit.reports.saved_results import SavedResults
-from hpcsimkit.results.metrics import METRICS, evaluate
+from hpcsimkit.results.metrics import METRICS, measure
 from hpcsimkit.results.result import Result
 
 POLICIES = ["fcfs", "fcfs+easy", "sjf+easy"]
@@ -312,7 +312,7 @@ def test_metrics_of_machines_come_back(on_machines: Path) -> None:
     saved = SavedResults.read(on_machines)
     names = ("cpus_utilisation", "gpus_utilisation", "memory_utilisation", "gpu_fragmentation", "mean_ntat")
     for policy, result in saved.results.items():
-        again = evaluate(result, names=names)
+        again = measure(result, names=names)
         assert again == {name: saved.metrics[policy][name] for name in names}
 
 
@@ -329,7 +329,7 @@ def test_results_come_back(folder: Path) -> None:
     for column in ("submit_time", "start_time", "end_time", "mode", "killed"):
         assert (getattr(read, column) == getattr(result, column)).all(), column
     assert (read.workload.requested_time == workload.requested_time).all()
-    metrics = {name: None if np.isnan(value) else value for name, value in evaluate(read).items()}
+    metrics = {name: None if np.isnan(value) else value for name, value in measure(read).items()}
     assert metrics == saved.metrics["fcfs+easy"]
 
 

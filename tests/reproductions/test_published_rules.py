@@ -36,7 +36,7 @@ from hpcsimkit.reproductions.published_rules.own import CASES, OwnFindings
 from hpcsimkit.reproductions.scores import Scores
 from hpcsimkit.reproductions.sequences import BSLD, Contestant, Meeting
 from hpcsimkit.reproductions.targets import same_digits
-from hpcsimkit.results.metrics import evaluate
+from hpcsimkit.results.metrics import measure
 from hpcsimkit.workloads import default_workload, write_swf
 from hpcsimkit.workloads.dirlab import read_published
 from tests.kernel.dirlab_cases import backfilled, load, rows
@@ -155,7 +155,7 @@ def test_partial_easy_against_the_references(shared: Path) -> None:
         part = Scenario.sequence(log, int(row["start_index"]), int(row["n"])).workload
         for column, backfiller in variants.items():
             result = Simulation(part, Pipeline(ORDERS[row["policy"]], backfiller=backfiller)).run()
-            found = evaluate(result, names=["mean_bounded_slowdown"])["mean_bounded_slowdown"]
+            found = measure(result, names=["mean_bounded_slowdown"])["mean_bounded_slowdown"]
             assert found == pytest.approx(float(row[column]), rel=1e-9), (row["seq"], row["policy"], column)
             compared += 1
     assert compared >= 12 * 3 * len(variants)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.results import lost_capacity as module
 from hpcsimkit.results.lost_capacity import Spans, lost_capacity, smallest_covering
-from hpcsimkit.results.metrics import evaluate
+from hpcsimkit.results.metrics import measure
 from hpcsimkit.results.result import Result
 
 SIZE = 6
@@ -79,7 +79,7 @@ def test_percentiles_are_those_of_numpy(jobs: int) -> None:
     start = submit + rng.integers(0, 10**5, jobs)
     workload = Workload({"submit_time": submit, "run_time": run_time, "nodes": [1] * jobs})
     mode, killed = np.ones(jobs, dtype=np.uint8), np.zeros(jobs, dtype=bool)
-    values = evaluate(Result(workload, "p", 9, submit, start, start + run_time, mode, killed))
+    values = measure(Result(workload, "p", 9, submit, start, start + run_time, mode, killed))
     wait = (start - submit).astype(float)
     slowdown = np.maximum(1, (wait + run_time) / np.maximum(run_time, 10))
     for name, of in (("wait_time", wait), ("bounded_slowdown", slowdown)):

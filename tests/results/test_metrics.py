@@ -16,7 +16,7 @@ from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.kernel.reservation import EASY
 from hpcsimkit.kernel.simulation import Simulation
 from hpcsimkit.results.breakdown import breakdown
-from hpcsimkit.results.metrics import METRICS, evaluate, select
+from hpcsimkit.results.metrics import METRICS, measure, select
 from hpcsimkit.results.result import Result
 from hpcsimkit.workloads.readers.swf import read_swf
 
@@ -54,6 +54,10 @@ def result() -> Result:
 
 BY_HAND = {
     "jobs": 5,
+    "restarts": 0,
+    "lost_area_share": 0,
+    "overhead_area_share": 0,
+    "down_area_share": 0,
     "rejected": 1,
     "killed": 1,
     "mean_wait_time": 8.25,
@@ -93,7 +97,7 @@ ON_MACHINES = {
 @pytest.mark.parametrize("name", METRICS)
 def test_by_hand(name: str, result: Result) -> None:
     expected = np.nan if name in ON_MACHINES else BY_HAND[name]
-    assert evaluate(result, names=[name])[name] == pytest.approx(expected, rel=1e-12, nan_ok=True)
+    assert measure(result, names=[name])[name] == pytest.approx(expected, rel=1e-12, nan_ok=True)
 
 
 def test_table_says_what_it_means() -> None:
@@ -114,20 +118,20 @@ def test_table_says_what_it_means() -> None:
 
 def evaluate_nothing() -> dict[str, float]:
     empty = Workload({"submit_time": [], "run_time": [], "nodes": []}, machine_size=4)
-    return evaluate(Simulation(empty, Pipeline()).run())
+    return measure(Simulation(empty, Pipeline()).run())
 
 
 def test_nothing_to_measure_is_not_a_number() -> None:
     values = evaluate_nothing()
-    counts = [values.pop(name) for name in ("jobs", "rejected", "killed")]
-    assert counts == [0, 0, 0]
+    counts = [values.pop(name) for name in ("jobs", "rejected", "killed", "restarts")]
+    assert counts == [0, 0, 0, 0]
     assert np.isnan(list(values.values())).all()
 
 
 def test_all_rejected(result: Result) -> None:
     never = np.full(5, -1)
     none = Result(result.workload, "p", 4, result.submit_time, never, never, result.mode * 0, result.killed)
-    values = evaluate(none)
+    values = measure(none)
     assert (values["jobs"], values["rejected"], values["killed"], values["utilisation"]) == (5, 5, 0, 0)
     assert np.isnan(values["mean_wait_time"])
 
@@ -136,26 +140,26 @@ def test_makespan_begins_with_a_rejected_job(result: Result) -> None:
     start, end = result.start_time.copy(), result.end_time.copy()
     start[0] = end[0] = -1
     first_rejected = dataclasses.replace(result, start_time=start, end_time=end)
-    assert evaluate(first_rejected)["makespan"] == first_rejected.makespan == 31
+    assert measure(first_rejected)["makespan"] == first_rejected.makespan == 31
 
 
 def test_fairness_with_numbers_that_stand_for_no_user(result: Result) -> None:
     """Whether users are counted from 0, with gaps or far apart, and whether some are unknown."""
     for users in ([1, 2, 1, 2, 3], [0, 4, 0, 4, -1], [10**12, 7, 10**12, 7, 0]):
         workload = dataclasses.replace(result.workload, columns={**result.workload.columns, "user": users})
-        assert evaluate(dataclasses.replace(result, workload=workload))["user_fairness"] == 0.9
+        assert measure(dataclasses.replace(result, workload=workload))["user_fairness"] == 0.9
 
 
 def test_fairness_without_users_is_not_a_number() -> None:
     workload = Workload({"submit_time": [0], "run_time": [5], "nodes": [1]}, machine_size=1)
-    assert np.isnan(evaluate(Simulation(workload, Pipeline()).run())["user_fairness"])
+    assert np.isnan(measure(Simulation(workload, Pipeline()).run())["user_fairness"])
 
 
 # --- trimming --------------------------------------------------------------------------------------------
 
 
 def test_warmup_and_cooldown(result: Result) -> None:
-    values = evaluate(result, warmup=2, cooldown=1)  # jobs 2, 3, 4; time 2 to 5
+    values = measure(result, warmup=2, cooldown=1)  # jobs 2, 3, 4; time 2 to 5
     assert values["jobs"] == 3
     assert values["rejected"] == 0
     assert values["mean_wait_time"] == 11
@@ -167,11 +171,11 @@ def test_warmup_and_cooldown(result: Result) -> None:
 
 
 def test_without_cooldown_time_goes_on_to_the_last_end(result: Result) -> None:
-    values = evaluate(result, warmup=2)  # jobs 2, 3, 4, 5; time 2 to 31
+    values = measure(result, warmup=2)  # jobs 2, 3, 4, 5; time 2 to 31
     assert values["jobs"] == 4
     assert values["utilisation"] == pytest.approx(105 / (4 * 29))
     assert values["loss_of_capacity"] == pytest.approx(5 / (4 * 29))
-    late = evaluate(result, warmup=5.5)  # job 5; time 6 to 31
+    late = measure(result, warmup=5.5)  # job 5; time 6 to 31
     assert (late["jobs"], late["rejected"]) == (1, 1)
     assert late["loss_of_capacity"] == pytest.approx(4 / (4 * 25))
 
@@ -188,11 +192,11 @@ def test_trimming_errors(result: Result) -> None:
 
 def test_unknown_metric_names_the_nearest(result: Result) -> None:
     with pytest.raises(UsageError, match=r"unknown metric 'mean_wait'; nearest: .*mean_wait_time"):
-        evaluate(result, names=["mean_wait"])
+        measure(result, names=["mean_wait"])
 
 
 def test_chosen_metrics_come_in_the_order_asked_for(result: Result) -> None:
-    assert list(evaluate(result, names=["makespan", "jobs"])) == ["makespan", "jobs"]
+    assert list(measure(result, names=["makespan", "jobs"])) == ["makespan", "jobs"]
 
 
 # --- loss of capacity by brute force ---------------------------------------------------------------------
@@ -221,7 +225,7 @@ def test_system_metrics_agree_with_counting_second_by_second(
         waiting = nodes[(result.submit_time <= now) & (now < result.start_time)]
         used += busy
         lost += (6 - busy) if (waiting <= 6 - busy).any() else 0
-    values = evaluate(result, warmup=warmup, cooldown=cooldown)
+    values = measure(result, warmup=warmup, cooldown=cooldown)
     whole = 6 * (selection.end - selection.begin)
     expected = [used / whole, lost / whole] if whole else [np.nan, np.nan]
     found = [values["utilisation"], values["loss_of_capacity"]]
@@ -237,7 +241,7 @@ def test_200_000_jobs_are_measured() -> None:
     workload = Workload({"submit_time": submit, "run_time": run_time, "nodes": nodes}, machine_size=240)
     mode, killed = np.ones(jobs, dtype=np.uint8), np.zeros(jobs, dtype=bool)
     result = Result(workload, "p", 240, submit, start, start + run_time, mode, killed)
-    assert evaluate(result)["mean_wait_time"] == pytest.approx(float((start - submit).mean()))
+    assert measure(result)["mean_wait_time"] == pytest.approx(float((start - submit).mean()))
 
 
 # --- break-downs -----------------------------------------------------------------------------------------
@@ -303,7 +307,7 @@ def test_breakdown_by_columns_of_the_log() -> None:
 
 @given(results(), st.sampled_from(["size", "run_time", "mode", "user", "queue"]))
 def test_classes_add_up_to_the_whole(result: Result, by: str) -> None:
-    table, values = breakdown(result, by), evaluate(result)  # type: ignore[arg-type]
+    table, values = breakdown(result, by), measure(result)  # type: ignore[arg-type]
     assert table.jobs.sum() == len(result)
     assert np.average(table.mean_wait_time, weights=table.jobs) == pytest.approx(values["mean_wait_time"])
     slowdown = np.average(table.mean_bounded_slowdown, weights=table.jobs)
@@ -326,7 +330,7 @@ def test_one_class_has_the_statistics_of_the_whole(result: Result) -> None:
         result.killed,
     )
     row = breakdown(alike, "user").loc["7"]
-    values = evaluate(alike)
+    values = measure(alike)
     for name in row.index.difference(["jobs", "area_share"]):
         assert row[name] == pytest.approx(values[name]), name
 
@@ -346,7 +350,7 @@ def test_known_values_of_real_logs(log: str, shared: Path) -> None:
     nodes, wait_time, slowdown = KNOWN[log]
     workload = read_swf(shared / "traces" / log).fitting(nodes)
     result = Simulation(workload, Pipeline(backfiller=EASY())).run()
-    values = evaluate(result)
+    values = measure(result)
     assert values["mean_wait_time"] == pytest.approx(wait_time, abs=5e-4)
     assert values["mean_bounded_slowdown"] == pytest.approx(slowdown, abs=5e-5)
     assert values["ready_job_share"] + values["reserved_job_share"] + values["backfilled_job_share"] == 1

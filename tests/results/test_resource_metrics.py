@@ -28,7 +28,7 @@ from hpcsimkit.policies.orders import SJF, FCFSShortest
 from hpcsimkit.policies.placing.packing import DominantShare
 from hpcsimkit.policies.placing.placements import BestFit, BreadthFirst, DepthFirst
 from hpcsimkit.results.breakdown import breakdown
-from hpcsimkit.results.metrics import evaluate
+from hpcsimkit.results.metrics import measure
 from hpcsimkit.results.placements import Placements
 from hpcsimkit.results.resource_metrics import busy, locality_penalty, normalised_turnaround, unusable_gpus
 from hpcsimkit.results.result import Result
@@ -88,11 +88,11 @@ BY_HAND = {
 
 @pytest.mark.parametrize("name", BY_HAND)
 def test_by_hand(name: str, result: Result) -> None:
-    assert evaluate(result, names=[name])[name] == pytest.approx(BY_HAND[name], rel=1e-12)
+    assert measure(result, names=[name])[name] == pytest.approx(BY_HAND[name], rel=1e-12)
 
 
 def test_trimming_by_hand(result: Result) -> None:
-    values = evaluate(result, warmup=5)  # jobs 3 and 4; time 5 to 20
+    values = measure(result, warmup=5)  # jobs 3 and 4; time 5 to 20
     assert values["gpus_utilisation"] == pytest.approx(10 / 30)
     assert values["gpu_fragmentation"] == pytest.approx((2 * 5 + 10 / 2) / 30)
     assert values["memory_utilisation"] == pytest.approx((2 * 5 + 2 * 10 + 8 * 10) / (16 * 15))
@@ -114,7 +114,7 @@ def test_single_jobs_by_hand(result: Result) -> None:
     assert locality_penalty(result).tolist() == pytest.approx([2, 0, 0, np.nan], nan_ok=True)
     without = dataclasses.replace(result, options={})
     assert np.isnan(locality_penalty(without)).all()
-    assert np.isnan(evaluate(without)["locality_penalty_share"])
+    assert np.isnan(measure(without)["locality_penalty_share"])
 
 
 def test_jobs_of_no_length_count_as_one_second() -> None:
@@ -131,7 +131,7 @@ def test_ends_of_an_instant_count_by_requested_time() -> None:
     workload = Workload(columns, resources=("cpus",))
     ran = Simulation(workload, Pipeline(), Machines.of(1, cpus=4)).run()
     shares = [1 / 4, 1, 1 / 4, 0]  # job 2 ends first
-    assert evaluate(ran)["snapshot_utilisation"] == pytest.approx(np.mean(shares))
+    assert measure(ran)["snapshot_utilisation"] == pytest.approx(np.mean(shares))
 
 
 def machine_run(cluster: Machines, labels: Any = None, **columns: Any) -> Result:
@@ -165,7 +165,7 @@ def test_why_gpus_are_of_no_use(columns: dict[str, Any], useless: float) -> None
 def test_not_defined_without_gpus_or_jobs_that_want_them() -> None:
     columns = {"cpus": [1], "gpus": [0]}
     for cluster in (Machines.of(1, cpus=4, gpus=2), Machines.of(1, cpus=4)):
-        values = evaluate(machine_run(cluster, **columns))
+        values = measure(machine_run(cluster, **columns))
         assert np.isnan(values["gpu_fragmentation"])
         assert values["cpus_utilisation"] == 0.25
         assert values["gpus_utilisation"] == pytest.approx(
@@ -249,7 +249,7 @@ def test_over_time_as_counted_second_by_second(run: tuple[Result, Diary], warmup
             useless += free[~cluster.need(job).usable(free), 1].sum() / len(gpu_jobs)
     seconds = end - first - warmup
     whole = np.array(cluster.totals) * seconds
-    values = evaluate(result, warmup=warmup, cooldown=cooldown)
+    values = measure(result, warmup=warmup, cooldown=cooldown)
     for place, name in enumerate(("cpus", "gpus", "memory")):
         expected = used[place] / whole[place] if whole[place] else np.nan
         assert values[f"{name}_utilisation"] == pytest.approx(expected, nan_ok=True)
@@ -263,12 +263,12 @@ def test_snapshots_as_taken_during_the_run(run: tuple[Result, Diary]) -> None:
     assert result.placements is not None
     snapshots = list(diary.snapshots(result.placements.cluster.capacity))
     expected = np.mean(snapshots) if snapshots else np.nan
-    assert evaluate(result)["snapshot_utilisation"] == pytest.approx(expected, nan_ok=True)
+    assert measure(result)["snapshot_utilisation"] == pytest.approx(expected, nan_ok=True)
 
 
 @given(runs())
 def test_busy_unusable_and_usable_gpus_make_one(run: tuple[Result, Diary]) -> None:
-    values = evaluate(run[0])
+    values = measure(run[0])
     if not np.isnan(values["gpu_fragmentation"]):
         assert 0 <= values["gpu_fragmentation"] <= 1 - values["gpus_utilisation"] + 1e-12
 
@@ -285,7 +285,7 @@ def test_masked_ppo_papers_metrics(file: str, algorithm: str, shared: Path) -> N
     cluster = Machines.read(folder / "nine_machines.csv.gz")
     workload = read_job_table(folder / f"{file}_untied_jobs.csv.gz")
     workload = workload.without(cluster.misfits(workload), "fits no machine")
-    values = evaluate(Simulation(workload, make(BEOCAT[algorithm]), cluster).run())
+    values = measure(Simulation(workload, make(BEOCAT[algorithm]), cluster).run())
     runs = json.loads((folder / "beocat_summary.json").read_text())
     name = f"beocat_{file}_untied_jobs.csv"
     reference = next(run for run in runs if (run["input"], run["alg"]) == (name, algorithm))
@@ -318,7 +318,7 @@ def test_cush_papers_metrics(system: str, gpus: int, shared: Path) -> None:
             fitting=True, window=5,
         )  # fmt: skip
         result = Simulation(workload, policy, cluster, service_time=LOCALITIES[system]).run()
-        values = evaluate(result)
+        values = measure(result)
         assert values["mean_ntat"] == pytest.approx(float(expected["mean_NTAT"]), rel=1e-12)
         assert values["mean_wait_time"] == pytest.approx(float(expected["mean_wait"]), rel=1e-12)
         served = [float(row[f"st_{expected['allocation']}"]) - int(row["t"]) for row in table]

@@ -24,6 +24,7 @@ from hpcsimkit.engine.runner import finish, finished
 from hpcsimkit.engine.store import Store
 from hpcsimkit.engine.task import Task
 from hpcsimkit.errors import UsageError
+from hpcsimkit.experiments.comparison.case import Case
 from hpcsimkit.experiments.comparison.experiment import Experiment
 from hpcsimkit.experiments.comparison.policy_run import PolicyRun, Run, prepare
 from hpcsimkit.experiments.parts.named_parts import is_name
@@ -90,7 +91,7 @@ class Campaign:
         self.engine = engine
         self.store = Store(self.folder.work / FINISHED)
         self.tasks = [
-            PolicyRun(policy, experiment, workload, self.folder.work) for policy in experiment.policies
+            PolicyRun(Case(workload, policy, experiment), self.folder.work) for policy in experiment.policies
         ]
 
     def run(
@@ -173,7 +174,7 @@ class Campaign:
                 prepare(self.workload)
             if isinstance(engine, InProcess):
                 names = {task.name for task in unfinished}
-                stack.enter_context(announced(task.simulation for task in tasks if task.name in names))
+                stack.enter_context(announced(task.case.simulation for task in tasks if task.name in names))
             return Threads(THREADS) if in_threads else engine
 
         with ExitStack() as stack:

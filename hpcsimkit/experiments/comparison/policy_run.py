@@ -15,21 +15,17 @@ from hpcsimkit.compiled.support import is_ready, slowness
 from hpcsimkit.engine.results_folder import file_name
 from hpcsimkit.engine.task import Task, Tell
 from hpcsimkit.errors import HpcsimkitError, ImpossibleScheduleError, PolicyError
+from hpcsimkit.experiments.comparison.case import Case, Ended
 from hpcsimkit.experiments.comparison.experiment import Experiment
-from hpcsimkit.experiments.parts.trust import importing
+from hpcsimkit.experiments.parts.named_parts import metric_named
+from hpcsimkit.experiments.parts.trust import Trust, importing
 from hpcsimkit.experiments.settings.run_table import DECISIVE_KEYS
 from hpcsimkit.experiments.source import Source
 from hpcsimkit.io.files import write_bytes
-from hpcsimkit.jobs.job import Job
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.guard import guarded
-from hpcsimkit.kernel.observers import Observer
-from hpcsimkit.kernel.policy import Policy
-from hpcsimkit.kernel.recording import Trace
-from hpcsimkit.kernel.simulation import Simulation
-from hpcsimkit.kernel.system import System
 from hpcsimkit.results.breakdown import breakdown
-from hpcsimkit.results.metrics import evaluate
+from hpcsimkit.results.metrics import Metric, measure
 from hpcsimkit.results.placements import Placements
 from hpcsimkit.results.result import Result
 
@@ -40,6 +36,8 @@ if TYPE_CHECKING:
 DECISIVE = (*DECISIVE_KEYS, "warmup", "cooldown", "trace")
 """Settings that determine the files of a run, besides the workload and the policy."""
 
+RESULT = "result.npz"
+"""File of a task with the whole result."""
 
 ROWS = 16_384
 """Number of rows of a CSV file that are formatted together."""
@@ -83,20 +81,50 @@ class Run:
 
 
 class PolicyRun(Task):
-    """Simulation of a policy; its outcome is the record of a :class:`Run`."""
+    """Simulation of a case; its outcome is the record of a :class:`Run`.
+
+    Parameters
+    ----------
+    case : Case
+        Jobs, policy and options, with the settings of an experiment.
+    results : Path, optional
+        Path of the folder to which its tables are written; by default there are none.
+    metrics : sequence of str or Metric, optional
+        Metrics to compute; by default those of the experiment.
+    name : str, optional
+        Name of the task; by default that of the policy's files.
+    trust : Trust, optional
+        Permission to import metrics; by default that of the experiment.
+    saved : bool
+        Whether the result is in the folder of the task. Default: False.
+    """
 
     kind = "simulation"
 
-    def __init__(self, policy: str, experiment: Experiment, workload: Workload, results: Path) -> None:
-        self.policy = policy
-        self.experiment = experiment
-        self.workload = workload
+    def __init__(
+        self,
+        case: Case,
+        results: Path | None = None,
+        metrics: Sequence[str | Metric] | None = None,
+        name: str | None = None,
+        *,
+        trust: Trust | None = None,
+        saved: bool = False,
+    ) -> None:
+        assert isinstance(case.source, Experiment)
+        self.case = case
+        self.experiment = case.source
+        self.policy = case.name
         self.results = results
+        self.metrics = metrics
+        self.trust = trust or case.source.trust
+        self.saved = saved
+        self._name = name
 
     @property
     def name(self) -> str:
-        """Name of the policy's files."""
-        return file_name(self.policy)
+        """Name of the policy's files, or of the task."""
+        return self._name or file_name(self.policy)
 
     @property
     def label(self) -> str:
@@ -106,35 +134,42 @@ class PolicyRun(Task):
     @property
     def size(self) -> int:
         """Number of jobs."""
-        return len(self.workload)
+        return len(self.case.jobs)
 
     def inputs(self) -> Any:
-        """Return the policy, the jobs and the settings."""
-        inputs = inputs_of(self.policy, self.experiment, self.workload.name, self.workload)
+        """Return the policy, the jobs and the settings; of objects the name, since nothing is resumed."""
+        if self._name is not None:
+            return self._name
+        inputs = inputs_of(self.policy, self.experiment, self.case.jobs.name, self.case.jobs)
         own = self.experiment.own_metrics
         return {**inputs, "metrics": own} if own else inputs
-
-    @property
-    def simulation(self) -> Simulation:
-        """The simulation, without observers."""
-        policy = self.experiment.policy_named(self.policy)
-        return simulation_of(self.policy, policy, self.experiment, self.workload)
 
     @cached_property
     def slowness(self) -> int:
         """Rough duration of a compiled run, from 1; 0 if SimPy runs it, or it must be compiled first."""
-        simulation = self.simulation
+        simulation = self.case.simulation
         return slowness(simulation) if not self.experiment.trace and is_ready(simulation) else 0
 
     def run(self, folder: Path, tell: Tell) -> Any:
-        """Simulate, and write the tables."""
+        """Simulate, and write the tables.
+
+        Raises
+        ------
+        HpcsimkitError
+            The policy failed, or a file cannot be written; the message begins with the name of the policy.
+        """
+        case, experiment = self.case.watched(Ended(tell)), self.experiment
         try:
             with guarded(self.policy):
-                policy = self.experiment.policy_named(self.policy)
-                representation = repr(policy)
-            trace = self.results / "traces" / f"{self.name}.jsonl"
-            result = simulated(self.policy, policy, self.experiment, self.workload, tell, trace)
-            self._write_files(result)
+                representation = repr(case.policy)
+            if experiment.trace and self.results is not None:
+                case = case.traced(self.results / "traces" / f"{self.name}.jsonl")
+            result = case.run()
+            if self.results is not None:
+                self._write_files(result, self.results)
+            if self.saved:
+                result.save(folder / RESULT)
+            metrics = self._metrics_of(result)
         except (PolicyError, ImpossibleScheduleError):  # their messages name the policy
             raise
         except HpcsimkitError as error:
@@ -142,22 +177,31 @@ class PolicyRun(Task):
         return {
             "policy": self.policy,
             "representation": representation,
-            "metrics": metrics_of(result, self.experiment),
+            "metrics": metrics,
             "schedule_sha256": result.hash,
             "seconds": result.seconds,
             "passes": result.passes,
             "simulator": result.simulator,
-            "notes": list(policy.remarks_on(result)),
-            "waits": _waits_of(result, self.experiment),
+            "notes": list(case.policy.remarks_on(result)),
+            "waits": _waits_of(result, experiment),
         }
 
-    def _write_files(self, result: Result) -> None:
+    def _metrics_of(self, result: Result) -> dict[str, float | None]:
+        if self.metrics is None:
+            return metrics_of(result, self.experiment)
+        for metric in self.metrics:
+            if isinstance(metric, str):
+                metric_named(metric, None, self.trust)  # a worker imports it, too
+        selected = {"warmup": self.experiment.warmup, "cooldown": self.experiment.cooldown}
+        return _plain(measure(result, **selected, names=self.metrics))
+
+    def _write_files(self, result: Result, folder: Path) -> None:
         """Write the tables and the schedule of a run."""
-        write_tables(result.to_arrow(), self.results / "jobs", self.name)
-        result.to_swf(self.results / "schedules" / f"{self.name}.swf")
+        write_tables(result.to_arrow(), folder / "jobs", self.name)
+        result.to_swf(folder / "schedules" / f"{self.name}.swf")
         if result.placements is not None:
             placements = _placements(result, result.placements)
-            write_tables(arrow_table(placements), self.results / "placements", self.name)
+            write_tables(arrow_table(placements), folder / "placements", self.name)
 
 
 def inputs_of(policy: str, source: Source, *workload: Any) -> dict[str, Any]:
@@ -186,60 +230,19 @@ def prepare(workload: Workload) -> None:
     workload.jobs, workload.hash  # noqa: B018 - made when first asked for
 
 
-def simulated(
-    name: str,
-    policy: Policy,
-    experiment: Experiment,
-    workload: Workload,
-    tell: Tell,
-    trace: Path,
-    observers: Sequence[Observer] = (),
-) -> Result:
-    """Simulate a policy with the settings of an experiment.
-
-    `tell` is called from time to time with the number of ended jobs; `trace` is the file of all events, if
-    the experiment asks for it.
-    """
-    traces = [Trace(trace)] if experiment.trace else []
-    return simulation_of(name, policy, experiment, workload, [Ended(tell), *traces, *observers]).run()
-
-
-def simulation_of(
-    name: str,
-    policy: Policy,
-    experiment: Experiment,
-    workload: Workload,
-    observers: Sequence[Observer] = (),
-) -> Simulation:
-    """Return the simulation of a policy with the settings of an experiment."""
-    return Simulation(workload, policy, setup=experiment.setup, observers=observers, name=name)
-
-
-class Ended(Observer):
-    """Observer that reports the number of ended jobs."""
-
-    EVERY = 1000
-    needs_events = False
-
-    def __init__(self, tell: Tell) -> None:
-        self.tell = tell
-        self.jobs = 0
-
-    def on_end(self, job: Job, system: System) -> None:
-        """Count the job, and report every thousandth one."""
-        self.jobs += 1
-        if self.jobs % self.EVERY == 0:
-            self.tell(self.jobs)
-
-
 def metrics_of(result: Result, experiment: Experiment) -> dict[str, float | None]:
     """Return the metrics of a run; None for undefined ones."""
     selected = {"warmup": experiment.warmup, "cooldown": experiment.cooldown}
     own = experiment.own_metrics
     names = [name for name in experiment.metric_names if name not in own]
-    metrics = evaluate(result, **selected, names=names)
+    metrics = measure(result, **selected, names=names)
     for name in own:
-        metrics |= importing(partial(evaluate, result, **selected, names=[name]), name, "computed")
+        metrics |= importing(partial(measure, result, **selected, names=[name]), name, "computed")
+    return _plain(metrics)
+
+
+def _plain(metrics: Mapping[str, float]) -> dict[str, float | None]:
+    """Return metrics for JSON."""
     return {name: value if math.isfinite(value) else None for name, value in metrics.items()}
 
 

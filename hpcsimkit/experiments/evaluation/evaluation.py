@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
 from pydantic import Field, field_validator
@@ -33,11 +33,12 @@ from hpcsimkit.experiments.training.data import RANDOM, check_lengths, measured,
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.decision import Answering
 from hpcsimkit.kernel.policy import Policy
+from hpcsimkit.kernel.setup import Setup
 from hpcsimkit.policies.one_seat.catalogue import ONE_SEAT
 from hpcsimkit.results.metrics import METRICS
 from hpcsimkit.results.result import Result
 
-__all__ = ["AGENT", "Contest", "Evaluation", "RandomAgent"]
+__all__ = ["AGENT", "Contest", "Evaluation", "Given", "RandomAgent"]
 
 AGENT = "agent"
 """Names in tables of the agent, and of the random agent with the same options."""
@@ -133,6 +134,24 @@ class Evaluation(Source, Parallel):
         return None if self.parts is None else self.trust.module(self.parts, self.import_from)
 
 
+class Given(NamedTuple):
+    """Objects in place of names in the settings of an evaluation.
+
+    Parameters
+    ----------
+    agent : Agent, optional
+        The agent.
+    policies : mapping of str to Policy, optional
+        Baselines by name.
+    setup : Setup, optional
+        Options of the runs.
+    """
+
+    agent: Agent | None = None
+    policies: Mapping[str, Policy] | None = None
+    setup: Setup | None = None
+
+
 class Contest:
     """Comparison of an agent with baselines on sampled sequences.
 
@@ -142,6 +161,8 @@ class Contest:
         Settings of the evaluation.
     workload : Workload
         Workload returned by ``evaluation.source().workload()``.
+    given : Given
+        Objects in place of names in the settings. Default: none.
 
     Raises
     ------
@@ -149,11 +170,14 @@ class Contest:
         The model cannot be used, does not fit the pipeline, or the log is too short.
     """
 
-    def __init__(self, evaluation: Evaluation, workload: Workload) -> None:
+    def __init__(self, evaluation: Evaluation, workload: Workload, given: Given | None = None) -> None:
         self.evaluation = evaluation
         self.workload = workload
+        self.given = given or Given()
         self.source = evaluation.source()
-        self.agent = Agent.load(evaluation.model, parts=evaluation.imported_parts(), sample=evaluation.sample)
+        self.agent = self.given.agent or Agent.load(
+            evaluation.model, parts=evaluation.imported_parts(), sample=evaluation.sample
+        )
         trust = self.source.trust
         for name in self.metrics:
             metric_named(name, evaluation.import_from, trust if evaluation.metrics else trust.of_files)
@@ -162,11 +186,11 @@ class Contest:
             AGENT: self._seated(self.agent),
             RANDOM: self._seated(RandomAgent(self.agent.mask, decline=self.agent.decline)),
             self.behind: self._named(self.behind),
-            **{name: self.source.policy_named(name) for name in evaluation.policies},
+            **(self.given.policies or {name: self.source.policy_named(name) for name in evaluation.policies}),
         }
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Contest, (self.evaluation, self.workload)  # code is imported by its name
+        return Contest, (self.evaluation, self.workload, self.given)  # code is imported by its name
 
     @property
     def trained(self) -> Mapping[str, Any]:
@@ -248,7 +272,7 @@ class Contest:
         windows = Windows(self.workload, evaluation.jobs, warmup=evaluation.warmup)
         seeds = self._chances[1].integers(2**31, size=evaluation.sequences).tolist()
         return [
-            windows.at(first, seed).under(source.setup)
+            windows.at(first, seed).under(self.given.setup or source.setup)
             for first, seed in zip(self._beginnings, seeds, strict=True)
         ]
 
@@ -290,6 +314,8 @@ class Contest:
     def identity(self) -> Any:
         """Identity of everything that determines the outcomes of the sequences."""
         evaluation = self.evaluation
+        if self.given != Given():
+            return repr(evaluation)  # objects are not resumed
         lengths = {"jobs": evaluation.jobs, "warmup": evaluation.warmup, "seed": evaluation.seed}
         seats = {name: self.policies[name] for name in (AGENT, RANDOM, self.behind)}
         runs = [inputs_of(name, self.source, self.workload) for name in evaluation.policies]

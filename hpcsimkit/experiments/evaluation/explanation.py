@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,7 @@ from hpcsimkit.envs.scenario import Scenario
 from hpcsimkit.errors import UsageError
 from hpcsimkit.experiments.evaluation.choices import Observe, Watched
 from hpcsimkit.kernel.decision import Answering, Decision
+from hpcsimkit.kernel.observers import Observer
 from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.kernel.policy import Inspector, Policy
 from hpcsimkit.kernel.system import System
@@ -34,9 +36,10 @@ HEADINGS = ("feature", "median", "rejected", "distance", "low", "high")
 
 @dataclass
 class Record:
-    """Record of decisions: observations and rejections, one row each."""
+    """Record of decisions from a time on: observations and rejections, one row each."""
 
     encoder: Encoder
+    begin: int | None = None
     seen: list[NDArray[np.float32]] = field(default_factory=list)
     rejected: list[bool] = field(default_factory=list)
 
@@ -45,6 +48,8 @@ class Record:
         encode = self.encoder.bind(system)
 
         def observe(decision: Decision, position: int) -> None:
+            if self.begin is not None and system.now < self.begin:
+                return
             seen = np.zeros(self.encoder.shape, dtype=np.float32)
             encode(decision, seen)
             self.seen.append(seen)
@@ -122,18 +127,44 @@ class Explanation:
         return pandas.DataFrame(rows, columns=["feature", "value", "all", "rejected"])
 
 
-def explained(policy: Policy, scenario: Scenario, name: str | None = None) -> Explanation:
-    """Run a pipeline with an inspector, and return the inspector's decisions."""
+def explained(
+    policy: Policy,
+    scenario: Scenario,
+    name: str | None = None,
+    *,
+    observers: Sequence[Observer] = (),
+    begin: int | None = None,
+) -> Explanation:
+    """Run a pipeline with an inspector, and return the inspector's decisions.
+
+    Parameters
+    ----------
+    policy : Policy
+        Pipeline with an agent or a heuristic as inspector.
+    scenario : Scenario
+        Scenario to simulate.
+    name : str, optional
+        Name of the policy in messages.
+    observers : sequence of Observer
+        Observers of the run. Default: none.
+    begin : int, optional
+        Time of the first recorded decision [s of the log's clock]; by default all are recorded.
+
+    Raises
+    ------
+    UsageError
+        There is no inspector, or it makes no decision.
+    """
     if not isinstance(policy, Pipeline) or not isinstance(policy.inspector, Inspector | Answering):
         raise UsageError(f"a pipeline with an inspector is needed, found {policy!r}")
     inspector = policy.inspector
     encoder = inspector.encoder if isinstance(inspector, Agent) else None
     if not isinstance(encoder, InspectorFeatures):
         encoder = InspectorFeatures(longest_time=int(scenario.workload.requested_time.max(initial=1)))
-    record = Record(encoder)
-    policy.inspector = Watched(inspector, record)
-    scenario.simulation(policy, name=name).run()
-    policy.inspector = inspector
+    record = Record(encoder, begin)
+    watched = copy(policy)
+    watched.inspector = Watched(inspector, record)
+    scenario.simulation(watched, observers, name).run()
     if not record.seen:
         raise UsageError(f"{scenario.workload.name}: {inspector!r} was never asked")
     seen = np.array(record.seen, dtype=np.float64)

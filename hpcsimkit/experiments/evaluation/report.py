@@ -75,7 +75,7 @@ def _section(verdict: Verdict, *, means: bool) -> dict[str, Any]:
         "title": verdict.metric.replace("_", " "),
         "about": METRICS[verdict.metric],
         "remark": f"The {RANDOM} chooses any valid action of the same seat.",
-        "pictures": list(map(shown_picture, _pictures(verdict))),
+        "pictures": list(map(shown_picture, pictures_of(verdict))),
         "tables": tables,
     }
 
@@ -98,7 +98,7 @@ def _choices(verdict: Verdict) -> dict[str, Any]:
     }
 
 
-def _pictures(verdict: Verdict) -> Iterator[Picture]:
+def pictures_of(verdict: Verdict) -> Iterator[Picture]:
     """Yield the differences from each policy, and those from the best heuristic by class of jobs."""
     words, differences = verdict.metric.replace("_", " "), {}
     for name, comparison in verdict.comparisons.items():

@@ -17,7 +17,8 @@ from hpcsimkit.compiled.support import obstacle
 from hpcsimkit.engine.results_folder import file_name
 from hpcsimkit.engine.store import Store
 from hpcsimkit.engine.task import Task, Tell
-from hpcsimkit.experiments.comparison.policy_run import Ended, inputs_of
+from hpcsimkit.experiments.comparison.case import Ended
+from hpcsimkit.experiments.comparison.policy_run import inputs_of
 from hpcsimkit.experiments.learn.goal import REFERENCE, Goal, figures_of
 from hpcsimkit.experiments.learn.recipe import RANGES, keys, parameters, start
 from hpcsimkit.experiments.learn.settings import Learning

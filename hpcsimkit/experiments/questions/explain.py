@@ -4,22 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from hpcsimkit.agents.agent import Agent
 from hpcsimkit.cluster.opaque import AnyCluster
+from hpcsimkit.engine.engines import Engine
+from hpcsimkit.engine.store import Store
 from hpcsimkit.envs.scenario import Scenario
 from hpcsimkit.errors import UsageError
+from hpcsimkit.experiments.comparison.case import Asked, Case
 from hpcsimkit.experiments.console import grouped, plain_table
 from hpcsimkit.experiments.evaluation.explanation import HEADINGS, Explanation, explained
-from hpcsimkit.experiments.questions.question import Answer, Asked, Case
+from hpcsimkit.experiments.questions.question import Answer, OfCases, ask, read_seen, write_seen
+from hpcsimkit.experiments.source import sha256_of
 from hpcsimkit.kernel.policy import Policy
 
 if TYPE_CHECKING:
     import pandas
     from matplotlib.figure import Figure
 
-__all__ = ["Explained", "explain"]
+__all__ = ["Explained", "ExplanationQuestion", "explain"]
 
 MODEL = ".hpcsim"
 
@@ -30,7 +37,7 @@ class Explained(Answer):
 
     stem = "explanation"
     names = ("explanation",)
-    has_trace = False
+    measured = ("decisions", "rejected_share")
     number_format = "%.6g"
 
     explanation: Explanation
@@ -41,6 +48,12 @@ class Explained(Answer):
     def tables(self) -> Mapping[str, pandas.DataFrame]:
         """Shares of all and of rejected decisions up to each value of a feature, ``explanation``."""
         return {"explanation": self.explanation.table()}
+
+    @property
+    def measures(self) -> Mapping[str, float]:
+        """Number of decisions, and the share of rejections among them."""
+        found = self.explanation
+        return {"decisions": float(len(found.rejected)), "rejected_share": found.ratio}
 
     def plot(self) -> Figure:
         """Return a figure with the distributions of each feature."""
@@ -55,12 +68,51 @@ class Explained(Answer):
         yield f"{self.name}: {grouped(len(found.rejected))} decisions, {100 * found.ratio:.1f} % rejected"
 
 
+@dataclass(frozen=True, kw_only=True)
+class ExplanationQuestion(OfCases):
+    """Which selections does an inspector reject?
+
+    Parameters
+    ----------
+    case : Case
+        The case, whose policy has an inspector.
+    inspector : str
+        Name of the inspector in the title of the picture.
+    """
+
+    answers = Explained
+    has_trace = False
+
+    inspector: str
+
+    @property
+    def own(self) -> dict[str, Any]:
+        """Settings of the question, in plain values."""
+        own: dict[str, Any] = {"policies": [self.case.name]}
+        if self.inspector.endswith(MODEL):
+            own["inspector"] = f"{Path(self.inspector).name} ({sha256_of(self.inspector)[:8]})"
+        return own
+
+    def look(self, case: Case, folder: Path) -> None:
+        """Simulate, and write the decisions."""
+        scenario = Scenario(case.jobs, case.setup)
+        found = explained(case.policy, scenario, case.name, observers=case.observers, begin=case.begin)
+        write_seen(folder, names=np.array(found.names), seen=found.seen, rejected=found.rejected)
+
+    def answer(self, store: Store) -> Explained:
+        """Return the distributions."""
+        seen = read_seen(store.folder(self.tasks[0]))
+        found = Explanation(seen["names"].tolist(), seen["seen"], seen["rejected"])
+        return Explained(found, self.case.name, f"{self.inspector} on {self.case.jobs.name}")
+
+
 def explain(
     workload: Asked | Case,
     inspector: str | Policy,
     cluster: AnyCluster | int | None = None,
     *,
     within: str | None = None,
+    engine: Engine | None = None,
     **options: Any,
 ) -> Explained:
     """Show which selections an inspector rejects.
@@ -68,11 +120,13 @@ def explain(
     Parameters
     ----------
     workload, cluster, **options
-        As in :meth:`~hpcsimkit.experiments.questions.question.Case.of`, or a case.
+        As in :meth:`~hpcsimkit.experiments.comparison.case.Case.of`, or a case.
     inspector : str or Policy
         Path of a trained agent (.hpcsim), name of a policy with an inspector, or the policy.
     within : str, optional
         Policy whose selections the agent inspects; by default that of its training.
+    engine : Engine, optional
+        Engine that executes the simulation; by default this process.
 
     Raises
     ------
@@ -91,9 +145,9 @@ def explain(
     else:
         policy = inspecting(inspector, within) if isinstance(inspector, str) else inspector
         case = Case.of(workload, policy, cluster, **options)
-    found = explained(case.policy, Scenario(case.jobs, case.setup), case.name)
     shown = inspector if isinstance(inspector, str) else case.name
-    return Explained(found, case.name, f"{shown} on {case.jobs.name}")
+    found: Explained = ask(ExplanationQuestion(case=case, inspector=shown), engine)
+    return found
 
 
 def inspecting(inspector: str, within: str | None) -> str:

@@ -4,22 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hpcsimkit.cluster.machines import Machines
 from hpcsimkit.cluster.opaque import AnyCluster
 from hpcsimkit.cluster.partitions import Partitions
+from hpcsimkit.engine.engines import Engine
+from hpcsimkit.engine.store import Store
+from hpcsimkit.experiments.comparison.case import Asked, Case
+from hpcsimkit.experiments.comparison.policy_run import RESULT
 from hpcsimkit.experiments.console import grouped, number_text, plain_table
-from hpcsimkit.experiments.questions.question import Answer, Asked, Case
+from hpcsimkit.experiments.questions.question import Answer, OfCases, ask
 from hpcsimkit.kernel.policy import Policy
 from hpcsimkit.results.residue import CAUSES, Residue
+from hpcsimkit.results.result import Result
 from hpcsimkit.results.validation import TOLERANCE, Validation
 
 if TYPE_CHECKING:
     import pandas
     from matplotlib.figure import Figure
 
-__all__ = ["Validated", "validate"]
+__all__ = ["Validated", "ValidationQuestion", "validate"]
 
 HEADINGS = ("waits", "jobs", "recorded [s]", "simulated [s]", "ratio", "Wasserstein [s]", "KS")
 OF_MARKS = ["part", "measure", "value", "good", "fair", "grade"]
@@ -31,6 +37,10 @@ class Validated(Answer):
 
     stem = "validation"
     names = ("validation", "agreement", "residue")
+    measured = (
+        *("median_start_error", "p90_start_error", "share_within_10_min"),
+        *("share_started_as_recorded", "waits_ks_distance", "mean_wait_factor", "moved_use_share"),
+    )
 
     validation: Validation
     residue: Residue
@@ -49,6 +59,12 @@ class Validated(Answer):
         validation = self.validation
         parts = ", ".join(f"{part} {grade}" for part, grade in validation.grades.items())
         return f"{validation.grade} ({parts}; waits up to {validation.tolerance:g} s apart are equal)"
+
+    @property
+    def measures(self) -> Mapping[str, float]:
+        """Errors of the start times, and the measures that are graded."""
+        values = [*self.validation.summary.values(), *(mark.value for mark in self.validation.marks)]
+        return dict(zip(self.measured, values, strict=True))
 
     def plot(self) -> Figure:
         """Return a figure of the queue and the use over time, and of the causes of the errors."""
@@ -88,12 +104,51 @@ class Validated(Answer):
         yield f"agreement of {validation.result.policy} with the record: {self.summary}"
 
 
+@dataclass(frozen=True, kw_only=True)
+class ValidationQuestion(OfCases):
+    """Does a simulation agree with the recorded schedule?
+
+    Parameters
+    ----------
+    case : Case
+        The case.
+    tolerance : float, optional
+        Difference of two waits up to which they are equal [s]; by default the scheduling interval, or 60 s.
+    """
+
+    answers = Validated
+
+    tolerance: float | None = None
+
+    @property
+    def own(self) -> dict[str, Any]:
+        """Settings of the question, in plain values."""
+        return {"tolerance": self._tolerance}
+
+    def look(self, case: Case, folder: Path) -> None:
+        """Simulate, and write the result."""
+        case.run().save(folder / RESULT)
+
+    def answer(self, store: Store) -> Validated:
+        """Return the agreement."""
+        cluster = self.case.setup.cluster
+        result = Result.load(store.folder(self.tasks[0]) / RESULT)
+        validation = Validation(result, self._tolerance, self.case.begin)
+        described = cluster if isinstance(cluster, Machines | Partitions) else None
+        return Validated(validation, Residue(validation, described))
+
+    @property
+    def _tolerance(self) -> float:
+        return (self.case.setup.period or TOLERANCE) if self.tolerance is None else self.tolerance
+
+
 def validate(
     workload: Asked | Case,
     policy: str | Policy = "fcfs+easy",
     cluster: AnyCluster | int | None = None,
     *,
     tolerance: float | None = None,
+    engine: Engine | None = None,
     **options: Any,
 ) -> Validated:
     """Compare a simulation with the recorded schedule.
@@ -101,9 +156,11 @@ def validate(
     Parameters
     ----------
     workload, policy, cluster, **options
-        As in :meth:`~hpcsimkit.experiments.questions.question.Case.of`, or a case.
+        As in :meth:`~hpcsimkit.experiments.comparison.case.Case.of`, or a case.
     tolerance : float, optional
         Difference of two waits up to which they are equal [s]; by default the scheduling interval, or 60 s.
+    engine : Engine, optional
+        Engine that executes the simulation; by default this process.
 
     Raises
     ------
@@ -121,12 +178,5 @@ def validate(
     'good'
     """
     case = workload if isinstance(workload, Case) else Case.of(workload, policy, cluster, **options)
-    allowed = tolerance_of(case, tolerance)
-    described = case.setup.cluster if isinstance(case.setup.cluster, Machines | Partitions) else None
-    validation = Validation(case.run(), allowed)
-    return Validated(validation, Residue(validation, described))
-
-
-def tolerance_of(case: Case, tolerance: float | None) -> float:
-    """Return the difference of two waits up to which they are equal [s]."""
-    return (case.setup.period or TOLERANCE) if tolerance is None else tolerance
+    found: Validated = ask(ValidationQuestion(case=case, tolerance=tolerance), engine)
+    return found

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -14,9 +15,13 @@ from numpy.typing import NDArray
 from hpcsimkit.cluster.base import Cluster, Nodes
 from hpcsimkit.cluster.machines import Machines
 from hpcsimkit.cluster.partitions import Partition, Partitions
+from hpcsimkit.engine.engines import Engine
+from hpcsimkit.engine.store import Store
 from hpcsimkit.errors import UsageError, WorkloadError, nearest
+from hpcsimkit.experiments.comparison.case import Asked, Case
+from hpcsimkit.experiments.comparison.policy_run import RESULT
 from hpcsimkit.experiments.console import grouped, number_text, plain_table
-from hpcsimkit.experiments.questions.question import Answer, Asked, Case
+from hpcsimkit.experiments.questions.question import Answer, OfCases, ask
 from hpcsimkit.io.units import memory_bytes
 from hpcsimkit.kernel.policy import Policy
 from hpcsimkit.results.breakdown import By, classes_of
@@ -26,8 +31,9 @@ from hpcsimkit.workloads.readers.local_time import local_time
 
 if TYPE_CHECKING:
     import pandas
+    from matplotlib.figure import Figure
 
-__all__ = ["Change", "WhatIf", "changed_case", "changed_cluster", "what_if"]
+__all__ = ["Change", "ChangeQuestion", "WhatIf", "changed_cluster", "what_if"]
 
 AnyCluster = Cluster[Any, Any]
 
@@ -226,24 +232,29 @@ class WhatIf(Answer):
         Number of each job of a run in the log. Jobs of only one run are not compared.
     jobs : int
         Number of jobs of the log.
+    heading : str
+        Title of the picture. Default: none.
+    begin : int, optional
+        Time of the first compared submission [s of the log's clock]; by default all jobs are compared.
     """
 
     stem = "what-if"
     names = ("what-if",)
-    has_picture = False
-    has_trace = False
+    measured = ("mean_wait_before", "mean_wait_after", "mean_wait_difference")
 
     before: Result
     after: Result
     rows_before: NDArray[np.intp]
     rows_after: NDArray[np.intp]
     jobs: int
+    heading: str = ""
+    begin: int | None = None
 
     @cached_property
     def _both(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """Positions of the compared jobs in both runs."""
         first, second = (
-            rows[result.finished]
+            rows[result.finished & (result.submit_time >= (self.begin or 0))]
             for rows, result in ((self.rows_before, self.before), (self.rows_after, self.after))
         )
         common = np.intersect1d(first, second)
@@ -268,6 +279,18 @@ class WhatIf(Answer):
     def tables(self) -> Mapping[str, pandas.DataFrame]:
         """The table, by its name ``what-if``."""
         return {"what-if": self.table}
+
+    @property
+    def measures(self) -> Mapping[str, float]:
+        """Mean waits of all jobs before and after the change, and their difference [s]."""
+        row = self.table.iloc[0]
+        return dict(zip(self.measured, map(float, (row.before, row.after, row.difference)), strict=True))
+
+    def plot(self) -> Figure:
+        """Return a figure of the waiting jobs and the busy share over time, and of the differences."""
+        from hpcsimkit.reports.what_if import draw_what_if
+
+        return draw_what_if({"before": self.before, "after": self.after}, self.table, self.heading)
 
     def lines(self) -> Iterator[str]:
         """Yield the table, and how many jobs are not compared."""
@@ -313,11 +336,79 @@ def _cells(row: Any) -> list[str]:
     return [name, grouped(row.jobs), *map(number_text, (row.before, row.after, row.difference)), interval]
 
 
+@dataclass(frozen=True, kw_only=True)
+class ChangeQuestion(OfCases):
+    """How do the waits of the same jobs differ on a changed cluster?
+
+    Parameters
+    ----------
+    case : Case
+        The case.
+    changes : sequence of str
+        Changes; see :meth:`Change.of`.
+    """
+
+    answers = WhatIf
+    has_trace = False
+
+    changes: Sequence[str]
+
+    def __post_init__(self) -> None:
+        if not self.changes:
+            raise UsageError("at least one change is needed, such as gpu.nodes+=20")
+        self.changed  # noqa: B018 - an invalid change is an error here
+
+    @property
+    def own(self) -> dict[str, Any]:
+        """Settings of the question, in plain values."""
+        return {"set": list(self.changes)}
+
+    @cached_property
+    def changed(self) -> Case:
+        """The case after the changes."""
+        return changed_case(self.case, self.changes)
+
+    @property
+    def cases(self) -> Mapping[str, Case]:
+        """Cases before and after the change, each with the jobs that may run on its cluster."""
+        return {
+            "before": replace(self.case, jobs=self.case.jobs.select(_fitting(self.case))),
+            "after": replace(self.changed, jobs=self.case.jobs.select(_fitting(self.changed))),
+        }
+
+    def look(self, case: Case, folder: Path) -> None:
+        """Simulate, and write the result."""
+        case.run().save(folder / RESULT)
+
+    def answer(self, store: Store) -> WhatIf:
+        """Return the differences."""
+        before, after = (Result.load(store.folder(task) / RESULT) for task in self.tasks)
+        rows = [np.flatnonzero(_fitting(case)) for case in (self.case, self.changed)]
+        heading = f"{self.case.name} on {self.case.jobs.name}: {', '.join(self.changes)}"
+        return WhatIf(before, after, rows[0], rows[1], len(self.case.jobs), heading, self.case.begin)
+
+
+def _fitting(case: Case) -> NDArray[np.bool_]:
+    """Return whether each job may run on the cluster of a case.
+
+    Raises
+    ------
+    WorkloadError
+        No job may.
+    """
+    fitting: NDArray[np.bool_] = ~case.cluster.misfits(case.jobs)
+    if not fitting.any():
+        raise WorkloadError(f"{case.jobs.name}: no job may run on {case.cluster!r}")
+    return fitting
+
+
 def what_if(
     workload: Asked | Case,
     changes: Sequence[str],
     policy: str | Policy = "fcfs+easy",
     cluster: AnyCluster | int | None = None,
+    *,
+    engine: Engine | None = None,
     **options: Any,
 ) -> WhatIf:
     """Compare a cluster with a changed one.
@@ -325,10 +416,12 @@ def what_if(
     Parameters
     ----------
     workload, policy, cluster, **options
-        As in :meth:`~hpcsimkit.experiments.questions.question.Case.of`, or a case.
+        As in :meth:`~hpcsimkit.experiments.comparison.case.Case.of`, or a case.
     changes : sequence of str
         Changes of the cluster, of the orders of partitions, or of the policy, one after the other; see
         :meth:`Change.of`.
+    engine : Engine, optional
+        Engine that executes both simulations; by default this process.
 
     Raises
     ------
@@ -345,10 +438,11 @@ def what_if(
     >>> what_if(jobs, ["nodes+=1"]).table[["before", "after"]].values.tolist()
     [[50.0, 0.0]]
     """
-    if not isinstance(workload, Case):
-        workload = Case.of(workload, policy, cluster, every=True, **options)
-    case = workload
-    return compared(case, changed_case(case, changes))
+    case = (
+        workload if isinstance(workload, Case) else Case.of(workload, policy, cluster, every=True, **options)
+    )
+    found: WhatIf = ask(ChangeQuestion(case=case, changes=changes), engine)
+    return found
 
 
 def changed_case(case: Case, changes: Sequence[str]) -> Case:
@@ -363,20 +457,9 @@ def changed_case(case: Case, changes: Sequence[str]) -> Case:
     changed = changed_cluster(case.cluster, asked)
     if isinstance(changed, Partitions):
         changed = case.source.with_orders(changed)
-    setup = replace(case.setup, cluster=changed)
+    after = replace(case, options=replace(case.setup, cluster=changed))
     names = [str(change.value) for change in asked if change.key == "policy"]
     if not names:
-        return replace(case, setup=setup)
-    return replace(case, setup=setup, name=names[-1], policy=case.source.policy_named(names[-1]))
-
-
-def compared(before: Case, after: Case) -> WhatIf:
-    """Return the differences between two cases with the same jobs."""
-    rows, results = [], []
-    for case in (before, after):
-        fitting = ~case.cluster.misfits(case.jobs)
-        if not fitting.any():
-            raise WorkloadError(f"{case.jobs.name}: no job may run on {case.cluster!r}")
-        results.append(replace(case, jobs=case.jobs.select(fitting)).run())
-        rows.append(np.flatnonzero(fitting))
-    return WhatIf(results[0], results[1], rows[0], rows[1], len(before.jobs))
+        return after
+    case.source.policy_named(names[-1])  # an unknown name is an error here
+    return replace(after, name=names[-1], given=None)

@@ -10,8 +10,8 @@ from hpcsimkit.experiments.comparison.experiment import Experiment
 from hpcsimkit.experiments.generate import Generate
 from hpcsimkit.experiments.sweep.windows import Windows
 
-POLICY, PERIOD, SEED = "policy", "period", "seed"
-"""Names of the axes of policies, of windows or scheduling periods, and of random seeds."""
+POLICY, PERIOD, SEED, QUESTION = "policy", "period", "seed", "question"
+"""Names of the axes of policies, of windows or scheduling periods, of seeds, and of keys of a question."""
 
 REPLICATES = (SEED, PERIOD)
 """Names of the axes whose values are repetitions of the same experiment."""
@@ -66,7 +66,7 @@ def axes_of(table: Mapping[str, Any]) -> Iterator[Axis]:
     [range(3, 5), (8, 32)]
     """
     for key, value in table.items():
-        if isinstance(value, Mapping) and key in ("policy", "generate"):
+        if isinstance(value, Mapping) and key in (POLICY, "generate", QUESTION):
             for inner, values in value.items():
                 yield _axis(f"{key}.{inner}", values)
         else:
@@ -137,9 +137,9 @@ def _counted(name: str, table: Mapping[str, Any]) -> range:
 
 
 def _check_name(name: str) -> None:
-    """Check that a name is a setting; parameters of policies are checked with the policies."""
+    """Check that a name is a setting; parameters of policies and keys of questions are checked with them."""
     table, dot, inner = name.partition(".")
-    if dot and table == POLICY and inner:
+    if dot and table in (POLICY, QUESTION) and inner:
         return
     if dot and table == "generate":
         if inner not in Generate.model_fields:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from functools import cache, lru_cache
 from pathlib import Path
@@ -12,8 +13,9 @@ from hpcsimkit._version import __version__
 from hpcsimkit.engine.code_version import code_version
 from hpcsimkit.engine.identity import digest, modules_of
 from hpcsimkit.engine.task import Task, Tell
+from hpcsimkit.experiments.comparison.case import Case
 from hpcsimkit.experiments.comparison.experiment import JobsOfExperiment
-from hpcsimkit.experiments.comparison.policy_run import metrics_of, simulated, write_tables
+from hpcsimkit.experiments.comparison.policy_run import metrics_of, write_tables
 from hpcsimkit.experiments.generate import Generate
 from hpcsimkit.experiments.settings.checked_table import Table
 from hpcsimkit.experiments.settings.run_table import DECISIVE_KEYS, RUN_KEYS
@@ -96,28 +98,38 @@ class SimulationCell(Cell):
 
     def run(self, folder: Path, tell: Tell) -> Any:
         """Simulate; write the table of jobs, and return the metrics and the provenance."""
+        case = self.case()
+        experiment = case.source
+        assert isinstance(experiment, JobsOfExperiment)
+        result = (case.traced(folder / "trace.jsonl") if experiment.trace else case).run()
+        write_tables(result.to_arrow(), folder, JOBS, with_csv=False)
+        return {
+            "policy": repr(case.policy),
+            "skipped": sum(case.jobs.skipped.values()),
+            "metrics": metrics_of(result, experiment),
+            "workload_sha256": case.jobs.hash,
+            "schedule_sha256": result.hash,
+            "version": __version__,
+        }
+
+    def case(self) -> Case:
+        """Return the case of the cell; with a window, its warm-up is that of the metrics."""
         text = json.dumps(self.settings, sort_keys=True)
         experiment, window = _experiment(text), self.window
         workload = _workload(_jobs_only(text), window)
         with guarded(self.policy):
             policy = _policy(self.policy, _of_policies(text), self._version_of_policy())
             policy.check_workload(workload)
-        if window is not None:
-            before = window.begin - int(workload.submit_time.min())
-            warmup = max(0.0, before / experiment.load_factor)
-            experiment = experiment.model_copy(update={"warmup": warmup})
-        result = simulated(
-            self.policy, policy, experiment, workload, lambda jobs: None, folder / "trace.jsonl"
-        )
-        write_tables(result.to_arrow(), folder, JOBS, with_csv=False)
-        return {
-            "policy": repr(policy),
-            "skipped": sum(workload.skipped.values()),
-            "metrics": metrics_of(result, experiment),
-            "workload_sha256": workload.hash,
-            "schedule_sha256": result.hash,
-            "version": __version__,
-        }
+        if window is None:
+            return Case(workload, self.policy, experiment, policy)
+        first = int(workload.submit_time.min())
+        warmup = max(0.0, (window.begin - first) / experiment.load_factor)
+        measured = experiment.model_copy(update={"warmup": warmup})
+        return Case(workload, self.policy, measured, policy, begin=first + math.ceil(warmup))
+
+    def case_of_all(self) -> Case:
+        """Return the case of the cell with the jobs that do not fit the cluster, too."""
+        return self.case().with_all_jobs(None if self.window is None else self.window.cut)
 
     def _version_of_policy(self) -> str:
         """Return the hash of the parameters and the code of the policy, which may change between sweeps."""

@@ -19,16 +19,17 @@ from hpcsimkit.experiments.comparison.experiment import Experiment, JobsOfExperi
 from hpcsimkit.experiments.parts import registry
 from hpcsimkit.experiments.settings.checked_table import Problem
 from hpcsimkit.experiments.source import sha256_of
-from hpcsimkit.experiments.sweep.axes import PERIOD, POLICY, REPLICATES, SEED, Axis, axes_of
+from hpcsimkit.experiments.sweep.axes import PERIOD, POLICY, QUESTION, REPLICATES, SEED, Axis, axes_of
 from hpcsimkit.experiments.sweep.cell import Cell, SimulationCell
 from hpcsimkit.experiments.sweep.draws import may_draw
+from hpcsimkit.experiments.sweep.question_cell import QuestionCell, QuestionTable
 from hpcsimkit.experiments.sweep.results import SweepResults
 from hpcsimkit.experiments.sweep.windows import Window, Windows, WindowsOfLog
 from hpcsimkit.io.formats import Format
 
 __all__ = ["Sweep"]
 
-OWN = {"sweep", "baseline", "metrics"}
+OWN = {"sweep", "baseline", "metrics", "question"}
 """Keys of a sweep besides those of an experiment."""
 
 OF_OUTCOME = ("skipped", "workload_sha256", "schedule_sha256", "version")
@@ -61,6 +62,9 @@ class Sweep(Experiment):
     metrics : list of str, optional
         Names of the metrics in the report, by default those of a comparison; those of the user are further
         columns.
+    question : QuestionTable, optional
+        Question that is asked in each cell; its keys can be axes (``question.set``). By default the metrics
+        of the run are computed.
 
     Examples
     --------
@@ -69,12 +73,13 @@ class Sweep(Experiment):
     (6, [{'policy': 'fcfs', 'seed': 0}, {'policy': 'sjf', 'seed': 0}])
     """
 
-    inner: ClassVar = Experiment.inner
+    inner: ClassVar = {**Experiment.inner, "question": QuestionTable}
     flags: ClassVar = {**Experiment.flags, "sweep": "--axis"}
     file_format: ClassVar = Format.SWEEP
 
     sweep: dict[str, Any] = Field(default_factory=dict)
     baseline: str | None = None
+    question: QuestionTable | None = None
 
     @classmethod
     def read(cls, file: Path, allow_code: Sequence[str] = ()) -> Self:
@@ -98,6 +103,8 @@ class Sweep(Experiment):
         try:
             for axis in sweep.axes:
                 sweep._check(axis)
+            if sweep.question is not None:
+                sweep._first_asked.check()
         except UsageError as error:
             return None, (("sweep",), f": {error}")
         return sweep, None
@@ -105,6 +112,10 @@ class Sweep(Experiment):
     def _check(self, axis: Axis) -> None:
         """Check each value of an axis alone; combinations are checked by their cells."""
         if axis.is_windows:
+            return
+        if axis.name.startswith(f"{QUESTION}."):
+            for value in axis.values:
+                self._asked({axis.name: value})
             return
         parameter = _parameter(axis)
         if parameter:
@@ -141,7 +152,9 @@ class Sweep(Experiment):
     def columns(self) -> list[str]:
         """Columns of the table of cells, besides name, status and reason."""
         names = [POLICY, *(axis.name for axis in self.axes)]
-        return [*dict.fromkeys([*names, *self.metric_names, *OF_OUTCOME])]
+        asked = None if self.question is None else self._first_asked
+        numbers = self.metric_names if asked is None else asked.measured
+        return [*dict.fromkeys([*names, *numbers, *OF_OUTCOME])]
 
     def described(self, cells: Sequence[Cell]) -> dict[str, Any]:
         """Return the axes for the report, with their values in order; an axis that no cell has is none."""
@@ -150,12 +163,13 @@ class Sweep(Experiment):
         known = {name: [value for value in found if value is not None] for name, found in values.items()}
         known[POLICY] = [policy for policy in self.policies if policy in values[POLICY]]
         without = {cell.values[POLICY]: None for cell in cells if SEED in known and SEED not in cell.values}
+        metrics = self.metrics if self.question is None else self._first_asked.headlines
         return {
             "axes": {name: found for name, found in known.items() if found},
             "replicates": [name for name in self.replicates if known[name]],
             "baseline": self.baseline or self.policies[0],
             **({"without_seed": list(without)} if without else {}),
-            **({"metrics": self.metrics} if self.metrics else {}),
+            **({"metrics": metrics} if metrics else {}),
         }
 
     def __len__(self) -> int:
@@ -215,14 +229,48 @@ class Sweep(Experiment):
                         if window is not None:
                             shown[PERIOD] = window.name
                         values_shown = {name: shown[name] for name in order if name in shown}
-                        made = identities.of_policy(variant.name, settings)
-                        yield SimulationCell(
-                            variant.name,
-                            {POLICY: variant.policy, **values_shown},
-                            settings,
-                            window,
-                            {**files, "policy": made},
-                        )
+                        made = {**files, "policy": identities.of_policy(variant.name, settings)}
+                        shown_all = {POLICY: variant.policy, **values_shown}
+                        yield self._cell(variant.name, shown_all, settings, window, made, chosen)
+
+    def _cell(
+        self,
+        policy: str,
+        values: Mapping[str, Any],
+        settings: Mapping[str, Any],
+        window: Window | None,
+        identities: Mapping[str, Any],
+        chosen: Mapping[str, Any],
+    ) -> SimulationCell:
+        """Return the cell of a policy with some settings."""
+        if self.question is None:
+            return SimulationCell(policy, values, settings, window, identities)
+        asked = self._asked(chosen).model_dump(exclude_unset=True)
+        return QuestionCell(policy, values, settings, window, identities, question=asked)
+
+    @property
+    def _first_asked(self) -> QuestionTable:
+        """What is asked in the first cell; the names of the numbers are those of all."""
+        return self._asked({axis.name: axis.values[0] for axis in self.axes})
+
+    def _asked(self, chosen: Mapping[str, Any]) -> QuestionTable:
+        """Return what is asked with some values of axes.
+
+        Raises
+        ------
+        UsageError
+            There is no question, or a value is invalid.
+        """
+        if self.question is None:
+            raise UsageError(f"{next(iter(chosen))}: a question is needed, found none")
+        own = {
+            name.partition(".")[2]: value for name, value in chosen.items() if name.startswith(f"{QUESTION}.")
+        }
+        asked, problem = QuestionTable.checked({**self.question.model_dump(exclude_unset=True), **own})
+        if asked is None:
+            location, text = problem or ((), "")
+            raise UsageError(f"{'.'.join([QUESTION, *map(str, location)])}{text}")
+        return asked
 
     def _by_seed(
         self, chosen: dict[str, Any], variants: Sequence[_Variant], identities: _Identities
@@ -263,6 +311,8 @@ class Sweep(Experiment):
             if name == "log":
                 values.pop("generate", None)
             table, dot, inner = name.partition(".")
+            if table == QUESTION:
+                continue
             if dot:
                 values[table] = {**(values.get(table) or {}), inner: value}
             else:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -25,7 +26,7 @@ from hpcsimkit.experiments.console import grouped
 from hpcsimkit.experiments.source import UNDECISIVE
 from hpcsimkit.experiments.sweep.axes import PERIOD
 from hpcsimkit.experiments.sweep.cell import Cell
-from hpcsimkit.experiments.sweep.results import CELLS, DESCRIPTION, SweepResults
+from hpcsimkit.experiments.sweep.results import CELLS, DESCRIPTION, SweepResults, state_lines
 from hpcsimkit.experiments.sweep.sweep import Sweep
 from hpcsimkit.experiments.sweep.trainings import TrainingSweep
 from hpcsimkit.io.documents import json_record, write_record
@@ -35,7 +36,7 @@ from hpcsimkit.io.formats import Format
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["WHOLE", "SweepRun"]
+__all__ = ["WHOLE", "SweepRun", "shard_of"]
 
 SETTINGS = "sweep.toml"
 """File that repeats the sweep."""
@@ -53,6 +54,27 @@ AT_ONCE = 1000
 
 MANY = 20_000
 """Number of cells from which on a sweep needs confirmation."""
+
+
+def shard_of(text: str | None) -> tuple[int, int]:
+    """Return the number of a shard and the number of shards.
+
+    Raises
+    ------
+    UsageError
+        The text is no shard.
+
+    Examples
+    --------
+    >>> shard_of("3/8"), shard_of(None)
+    ((3, 8), (1, 1))
+    """
+    if text is None:
+        return WHOLE
+    match = re.fullmatch(r"(\d{1,9})/(\d{1,9})", text)
+    if match is None or not 1 <= int(match[1]) <= int(match[2]):
+        raise UsageError(f"--shard: I/N with I from 1 to N is needed, found {text!r}")
+    return int(match[1]), int(match[2])
 
 
 class SweepRun:
@@ -158,6 +180,34 @@ class SweepRun:
             if self.shard == WHOLE:
                 self._conclude(cells, frame, provenance)
         return frame
+
+    def lines(self, frame: pandas.DataFrame, *, collected: bool = False) -> Iterator[str]:
+        """Yield what the cells show if the report is new, remarks on them, and where the results are.
+
+        Parameters
+        ----------
+        frame : pandas.DataFrame
+            Table of the cells, as returned by :meth:`run` or :meth:`collect`.
+        collected : bool
+            Whether it has the cells of all shards. Default: False.
+        """
+        results, report = SweepResults(self.place), self.sweep.report
+        if self.shard != WHOLE and not collected:
+            if len(frame):
+                yield from state_lines(results.state())
+            else:
+                yield f"shard {self.shard[0]}/{self.shard[1]} has no cells: the sweep has {len(self.sweep)}"
+            return
+        if self.unchanged:
+            yield f"all {grouped(len(frame))} cells were finished, and nothing has changed"
+        elif report:
+            from hpcsimkit.reports.sweep.table import SweepTable
+            from hpcsimkit.reports.sweep.texts import headline
+
+            if text := headline(SweepTable.read(self.place)):
+                yield text
+        yield from results.remarks()
+        yield f"results: {os.path.relpath(self.place)}/{REPORT if report else f'{CELLS}.csv'}"
 
     def _plan(self) -> list[Cell]:
         """Return all cells.

@@ -82,6 +82,25 @@ class TrainingSweep(Training, Parallel):
             return None, (("sweep",), f": {error}")
         return found, None
 
+    @classmethod
+    def of_file(
+        cls, source: Path, flags: Mapping[str, Any], axes: Mapping[str, Any], *, report: bool | None
+    ) -> Self:
+        """Return the sweep of trainings of a file, with flags of a command and further axes.
+
+        Raises
+        ------
+        UsageError
+            An option does not belong to trainings, or a value is invalid.
+        """
+        given = {name: each for name, each in flags.items() if each is not None}
+        unknown = sorted(set(given) - set(cls.model_fields))
+        if unknown:
+            flag = "-p" if unknown[0] == "policies" else f"--{unknown[0].replace('_', '-')}"
+            raise UsageError(f"{flag}: not an option for trainings, and {source} has one")
+        base = cls.read(source, given.get("allow_code", ()))
+        return cls.with_flags({**given, "sweep": {**base.sweep, **axes}, "report": report}, base)
+
     def _check(self, axis: Axis) -> None:
         """Check the name of an axis, and each of its values."""
         table, dot, _ = axis.name.partition(".")

@@ -14,7 +14,7 @@ from hpcsimkit.errors import UsageError
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.policy import Policy
 from hpcsimkit.kernel.setup import Setup
-from hpcsimkit.results.metrics import evaluate
+from hpcsimkit.results.metrics import measure
 from hpcsimkit.results.result import Result
 
 RANDOM = "random agent"
@@ -116,7 +116,7 @@ class Validation:
 
 def measured(result: Result, scenario: Scenario, names: Sequence[str]) -> dict[str, float]:
     """Return metrics of a run over the jobs after its warm-up; NaN for undefined ones."""
-    return evaluate(result, warmup=warmup_of(result, scenario), names=names)
+    return measure(result, warmup=warmup_of(result, scenario), names=names)
 
 
 def warmup_of(result: Result, scenario: Scenario) -> int:

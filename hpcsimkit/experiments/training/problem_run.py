@@ -5,20 +5,22 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from hpcsimkit.engine.provenance import Provenance
-from hpcsimkit.engine.results_folder import PROVENANCE, SETTINGS
+from hpcsimkit.engine.results_folder import PROVENANCE, SETTINGS, next_free
 from hpcsimkit.errors import UsageError
 from hpcsimkit.experiments.console import number_text, plain_table
-from hpcsimkit.experiments.training.training_run import PACKAGES, TrainingFiles
+from hpcsimkit.experiments.training.training_run import PACKAGES, TrainingFiles, TrainingRun
 from hpcsimkit.kernel.watchdog import Watchdog
 
 if TYPE_CHECKING:
     from hpcsimkit.agents.training.callbacks import Callback
     from hpcsimkit.agents.training.learning_curve import Report
+    from hpcsimkit.experiments.training.training import Training
 
-__all__ = ["ProblemRun", "ProblemTrained", "rank_of_process"]
+__all__ = ["ProblemRun", "ProblemTrained", "rank_of_process", "run_of"]
 
 
 def rank_of_process() -> int:
@@ -93,3 +95,27 @@ class ProblemRun(TrainingFiles):
                 times = {"resumed": resume, "workers": workers.count}
                 provenance.write(self.folder.work / PROVENANCE, facts, times)
             return trained
+
+
+def run_of(
+    training: Training, results: Path, command: Sequence[str] = (), *, resume: bool = False
+) -> TrainingRun | ProblemRun:
+    """Return the run of a training, in its folder, or in the usual one among other results.
+
+    Parameters
+    ----------
+    training : Training
+        Settings of the training.
+    results : Path
+        Path of the folder with the usual folders of results.
+    command : sequence of str
+        Command line, for the records.
+    resume : bool
+        Whether an interrupted training in the usual folder is resumed. Default: False.
+    """
+    if training.own_problem is not None:
+        place = training.out or next_free(results / training.algorithm, resume=resume)
+        return ProblemRun(training, place, command)
+    workloads = training.workloads()
+    usual = results / f"{workloads[0].name}-{training.algorithm}"
+    return TrainingRun(training, workloads, training.out or next_free(usual, resume=resume), command)

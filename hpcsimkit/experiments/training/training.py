@@ -179,6 +179,19 @@ class Training(Source):
         return training.model_copy(update=changes)
 
     @classmethod
+    def of_source(cls, source: Path | None, flags: Mapping[str, Any]) -> Self:
+        """Return the training of a TOML file, or on a log or the built-in workload, with flags of a command.
+
+        Raises
+        ------
+        UsageError
+            The file or a flag is invalid.
+        """
+        if source is not None and source.suffix == ".toml":
+            return cls.with_flags(flags, cls.read(source, flags.get("allow_code") or ()))
+        return cls.with_flags({**flags, "log": None if source is None else str(source)})
+
+    @classmethod
     def with_flags(cls, flags: Mapping[str, Any], base: Training | None = None) -> Self:
         """Return a training with flags (None: not given) that override others; some belong to the trainer.
 

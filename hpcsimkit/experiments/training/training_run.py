@@ -106,6 +106,8 @@ class TrainingFiles:
         self.training = training
         self.folder = ResultsFolder(place, FILES)
         self.command = tuple(command)
+        self.workloads: Sequence[Workload] = ()
+        self.product = ""
 
     def _kept(self) -> str:
         """Return whether there is a checkpoint, as text; empty if there is none."""
@@ -226,6 +228,7 @@ class TrainingRun(TrainingFiles):
     ) -> None:
         super().__init__(training, place, command)
         self.workloads = workloads
+        self.product = "/best.hpcsim"
 
     def run(
         self,

@@ -101,15 +101,16 @@
   function tell(job) {
     if (job === hit && tip.textContent) return;
     hit = job;
-    const user = hit < 0 || jobs.user[hit] < 0 ? "" : `, user ${data.users ? data.users[jobs.user[hit]] : jobs.user[hit]}`;
-    tip.textContent = hit < 0 ? `Point at a job. ${data.note}` : `Job ${jobs.id[hit]}${user}, ${jobs.size[hit]} ${jobs.size[hit] === 1 ? data.unit.replace(/s$/, "") : data.unit}: submitted `
-      + `${date(jobs.submit[hit])}, started ${date(shown.begin[hit])} (${["", "ready", "reserved", "backfilled"][shown.mode[hit]]}`
-      + `), waited ${length(shown.begin[hit] - jobs.submit[hit])}, ran ${length(shown.end[hit] - shown.begin[hit])}.`;
+    const row = hit < 0 ? -1 : shown.row[hit];  // of the job; a job that was stopped has several attempts
+    const user = hit < 0 || jobs.user[row] < 0 ? "" : `, user ${data.users ? data.users[jobs.user[row]] : jobs.user[row]}`;
+    tip.textContent = hit < 0 ? `Point at a job. ${data.note}` : `Job ${jobs.id[row]}${user}, ${jobs.size[row]} ${jobs.size[row] === 1 ? data.unit.replace(/s$/, "") : data.unit}: submitted `
+      + `${date(shown.submit[hit])}, started ${date(shown.begin[hit])} (${["", "ready", "reserved", "backfilled"][shown.mode[hit]]}`
+      + `), waited ${length(shown.begin[hit] - shown.submit[hit])}, ran ${length(shown.end[hit] - shown.begin[hit])}.`;
     mark();
   }
 
   function next(step) {  // in the order of submission; the view moves to a job outside of it
-    const last = jobs.id.length - 1;
+    const last = shown.row.length - 1;
     let job = hit < 0 ? jobAt([(from + to) / 2, (low + high) / 2]) : hit + step;
     if (job < 0) job = shown.job.length ? shown.job[0] : -1;
     while (job >= 0 && job <= last && !drawn.has(job)) job += step;
@@ -128,7 +129,7 @@
 
   async function show() {
     const packed = data.policies[select.selectedIndex], columns = {};
-    for (const name of ["begin", "end", "mode", "job", "low", "high"]) columns[name] = await unpack(packed[name], Float64Array);
+    for (const name of ["row", "submit", "begin", "end", "mode", "job", "low", "high"]) columns[name] = await unpack(packed[name], Float64Array);
     shown = columns; drawn = new Set(columns.job);
     draw(); tip.textContent = ""; tell(-1);
   }

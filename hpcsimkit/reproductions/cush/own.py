@@ -34,7 +34,7 @@ from hpcsimkit.reproductions.plans.planned import PaperReproduction
 from hpcsimkit.reproductions.rivals import Field
 from hpcsimkit.reproductions.scores import Scores
 from hpcsimkit.reproductions.sequences import Meeting, SequenceSet
-from hpcsimkit.results.metrics import evaluate
+from hpcsimkit.results.metrics import measure
 from hpcsimkit.workloads.models.cush import CUSH_SYSTEMS, read_job_sets
 
 PROBLEM, PAPER, TAUGHT = CushProblem(), CushSettings(), TaughtSettings()
@@ -272,7 +272,7 @@ class Run(Meeting):
         """Return the measures of a run."""
         simulation = scenario.simulation(policy)
         result, system = simulation.run(), simulation.system
-        found = evaluate(result, names=MEASURED)
+        found = measure(result, names=MEASURED)
         styles = [system.given(row).style for row in range(len(result))]
         return {**found, REWARD: mean_return(system, found[NTAT]), **suited_sums(result, styles)}
 

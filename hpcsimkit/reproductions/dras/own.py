@@ -30,7 +30,7 @@ from hpcsimkit.reproductions.plans.logs import PaperLog
 from hpcsimkit.reproductions.plans.planned import PaperReproduction
 from hpcsimkit.reproductions.rivals import RULES, Field, parted
 from hpcsimkit.reproductions.sequences import Meeting, SequenceSet
-from hpcsimkit.results.metrics import evaluate
+from hpcsimkit.results.metrics import measure
 from hpcsimkit.results.result import Result
 from hpcsimkit.workloads import read_swf, scaled, three_phases
 from hpcsimkit.workloads.models.job_sets import PHASES
@@ -243,7 +243,7 @@ class Run(Meeting):
     def _measured(self, scenario: Scenario, policy: Policy) -> dict[str, float]:
         total, result = earned(scenario, policy, self.reward)
         further = (total, float(reserves(self.contestant.policy)), longest_large_wait(result))
-        return {**evaluate(result, names=MEASURED), **dict(zip(self.measures[-3:], further, strict=True))}
+        return {**measure(result, names=MEASURED), **dict(zip(self.measures[-3:], further, strict=True))}
 
 
 def longest_large_wait(result: Result) -> float:

@@ -18,13 +18,14 @@ from hpcsimkit.errors import PolicyError, UsageError
 from hpcsimkit.experiments.comparison import campaign as campaign_module
 from hpcsimkit.experiments.comparison import policy_run
 from hpcsimkit.experiments.comparison.campaign import Campaign
+from hpcsimkit.experiments.comparison.case import Case
 from hpcsimkit.experiments.comparison.experiment import Experiment
 from hpcsimkit.experiments.comparison.policy_run import PolicyRun, arrow_table, write_tables
 from hpcsimkit.experiments.parts import registry
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.locality import LOCALITIES
 from hpcsimkit.kernel.simulation import Simulation
-from hpcsimkit.results.metrics import evaluate
+from hpcsimkit.results.metrics import measure
 
 
 def campaign(folder: Path, **changes: object) -> Campaign:
@@ -41,7 +42,7 @@ def test_a_campaign_does_what_simulations_do(tmp_path) -> None:
     for run in job.run():
         alone = Simulation(job.workload, registry.make(run.policy), seed=4, walltime="kill").run()
         assert run.schedule_sha256 == alone.hash
-        expected = evaluate(alone, warmup=60)
+        expected = measure(alone, warmup=60)
         assert {name: value for name, value in run.metrics.items() if value is not None} == {
             name: value for name, value in expected.items() if np.isfinite(value)
         }
@@ -108,7 +109,7 @@ def test_fingerprint_changes_with_whatever_decides_the_outcome(tmp_path) -> None
 
     def mark(policy: str = "fcfs", **changes: object) -> str:
         changed = campaign(tmp_path / "out", **changes)
-        return PolicyRun(policy, changed.experiment, changed.workload, tmp_path).fingerprint
+        return PolicyRun(Case(changed.workload, policy, changed.experiment), tmp_path).fingerprint
 
     same = base.tasks[0].fingerprint
     assert mark() == mark(workers=3) == mark(report=True) == mark(policies=["fcfs"]) == same
@@ -127,7 +128,7 @@ def test_fingerprint_changes_with_machines_placement_and_locality(tmp_path, monk
 
     def mark(policy: str = "fcfs", **changes: object) -> str:
         changed = campaign(tmp_path / "out", nodes=None, **{"machines": one, **changes})
-        return PolicyRun(policy, changed.experiment, changed.workload, tmp_path).fingerprint
+        return PolicyRun(Case(changed.workload, policy, changed.experiment), tmp_path).fingerprint
 
     assert mark() == mark(workers=2)
     counted = campaign(tmp_path / "out")
@@ -180,7 +181,7 @@ def test_workload_can_be_pickled() -> None:
 
 def sent(job: Campaign, folder: Path) -> str:
     """Return the schedule of a pickled task of another folder."""
-    task = PolicyRun(job.experiment.policies[0], job.experiment, job.workload, folder / "other")
+    task = PolicyRun(Case(job.workload, job.experiment.policies[0], job.experiment), folder / "other")
     for name in ("jobs", "schedules", "placements"):
         (folder / "other" / name).mkdir(parents=True)
     store = Store(folder / "store")

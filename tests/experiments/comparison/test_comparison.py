@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 import numpy as np
 import pytest
 
-from hpcsimkit import Machines, Pipeline, Simulation, compare, default_workload, evaluate, make
+from hpcsimkit import Machines, Pipeline, Simulation, compare, default_workload, make, measure
 from hpcsimkit.cli.flags import OF_EXPERIMENT
 from hpcsimkit.engine.engines import Processes
 from hpcsimkit.errors import UsageError
@@ -27,7 +27,7 @@ def test_rows_are_what_simulations_give() -> None:
     other = replace(one.scale_load(2), name="busy")
     table = compare(
         [one, other], {"mine": make("sjf+easy"), "random": make("random")}, seeds=[1, 2], walltime="kill"
-    )
+    ).table
     assert len(table) == 8
     for row, (workload, policy, seed) in zip(
         table.to_dict("records"),
@@ -36,10 +36,10 @@ def test_rows_are_what_simulations_give() -> None:
     ):
         assert (row["workload"], row["policy"], row["seed"]) == (workload.name, policy, seed)
         named = make({"mine": "sjf+easy", "random": "random"}[policy])
-        metrics = evaluate(Simulation(workload, named, seed=seed, walltime="kill").run())
+        metrics = measure(Simulation(workload, named, seed=seed, walltime="kill").run())
         assert {name: row[name] for name in metrics} == pytest.approx(metrics, nan_ok=True)
     again = compare([one, other], {"mine": make("sjf+easy"), "random": make("random")}, seeds=[1, 2],
-                    walltime="kill", engine=Processes(2))  # fmt: skip
+                    walltime="kill", engine=Processes(2)).table  # fmt: skip
     assert again.equals(table)
 
 
@@ -59,7 +59,7 @@ def test_metrics_are_the_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     for engine in (None, Processes(2)):
         table = compare(
             workload, ["fcfs", "sjf"], metrics=["max_wait_time", OWN, "mine.py:JOBS"], engine=engine
-        )
+        ).table
         assert [*table] == [
             "workload",
             "policy",
@@ -71,7 +71,7 @@ def test_metrics_are_the_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         ]
         assert table["longest"].tolist() == table["max_wait_time"].tolist()
         assert table["mine.py:JOBS"].tolist() == [40, 40]
-    assert {"longest", "mine.py:JOBS"}.isdisjoint(compare(workload, ["fcfs"]))  # not in later tables
+    assert {"longest", "mine.py:JOBS"}.isdisjoint(compare(workload, ["fcfs"]).table)  # not in later tables
     with pytest.raises(UsageError, match="unknown metric 'makespann'; nearest: makespan"):
         compare(workload, ["fcfs"], metrics=["makespann"])
     with pytest.raises(UsageError, match="two metrics have the name 'longest'; rename one: replace"):
@@ -82,7 +82,7 @@ def test_copies_are_seen_in_the_table_of_a_sweep() -> None:
     """Seeds change nothing but what policies draw: one of both has a single schedule."""
     workload = default_workload(np.random.default_rng(0), jobs=60)
     policies = ["sjf+easy", "random+easy"]
-    cells = compare(workload, policies, seeds=range(5), metrics=["mean_wait_time"])
+    cells = compare(workload, policies, seeds=range(5), metrics=["mean_wait_time"]).table
     table = SweepTable.of(cells, {"policy": policies, "seed": list(range(5))}, ["seed"])
     assert means(table, "mean_wait_time")["replicates"].tolist() == [1, 5]
     assert differences(table, "mean_wait_time")["replicates"].tolist() == [1]
@@ -98,7 +98,7 @@ def test_names_are_distinct() -> None:
 
 def test_objects_and_machines() -> None:
     workload = default_workload(np.random.default_rng(0), jobs=30).fitting(64)
-    table = compare(workload, ["fcfs", Pipeline(SJF())], Machines.of(16, cpus=4))
+    table = compare(workload, ["fcfs", Pipeline(SJF())], Machines.of(16, cpus=4)).table
     assert table["policy"].tolist() == ["fcfs", "Pipeline(order=SJF())"]
     assert table["cpus_utilisation"].notna().all()
 

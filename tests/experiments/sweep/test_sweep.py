@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hpcsimkit import Machines, Simulation, Workload, evaluate, make
+from hpcsimkit import Machines, Simulation, Workload, make, measure
 from hpcsimkit.engine import lock
 from hpcsimkit.engine.results_folder import ResultsFolder
 from hpcsimkit.errors import UsageError, WorkloadError
@@ -247,7 +247,7 @@ def test_cells_are_what_simulations_give(tmp_path: Path) -> None:
             workload = workload.scale_load(row["load_factor"])
         result = Simulation(workload, make(row["policy"]), seed=row["seed"]).run()
         assert row["schedule_sha256"] == result.hash
-        metrics = evaluate(result)
+        metrics = measure(result)
         assert {name: row[name] for name in metrics} == pytest.approx(metrics, nan_ok=True, rel=1e-12)
         jobs = Sweep.load(tmp_path / "out").jobs(row["cell"])
         assert jobs["start_time"].tolist() == result.start_time.tolist()

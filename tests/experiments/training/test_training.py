@@ -34,8 +34,7 @@ from hpcsimkit.experiments.parts.learner_parts import Kind, parameters_of, part_
 from hpcsimkit.experiments.parts.trust import Trust
 from hpcsimkit.experiments.progress import (
     show_cells,
-    show_evaluation,
-    show_policies,
+    show_runs,
     show_training,
     time_left,
 )
@@ -385,7 +384,7 @@ def test_progress_of_an_evaluation(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "200")
     terminal = Terminal()
     monkeypatch.setattr("sys.stderr", terminal)
-    with show_evaluation(4, 100, quiet=False) as tell:
+    with show_runs(dict.fromkeys("0123", 100), "sequences", quiet=False) as tell:
         tell("0", 100)
     assert "1 of 4 sequences" in terminal.text
     assert "jobs/s" in terminal.text
@@ -398,7 +397,7 @@ def test_progress_of_a_sweep_and_a_campaign(monkeypatch: pytest.MonkeyPatch) -> 
     with show_cells(quiet=False) as told:
         told(2, 1, 4)
         told(3, 1, 4)
-    with show_policies(["fcfs", "sjf"], 10, quiet=False) as tell:
+    with show_runs({"fcfs": 10, "sjf": 10}, quiet=False) as tell:
         tell("fcfs", 10)
         tell("", 0)
     for words in ("2 of 4 cells, 1 failed", " cells/s", "1 of 2 policies", " jobs/s"):

@@ -11,8 +11,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import typer
-
 from hpcsimkit.errors import UsageError
 from hpcsimkit.io.files import is_file, is_folder, make_folder, read_bytes, write_bytes
 from hpcsimkit.io.formats import Format
@@ -80,6 +78,8 @@ def _absolute(code: Sequence[str], folder: Path) -> list[str]:
 
 
 def _memory() -> Path:
+    import typer
+
     return Path(typer.get_app_dir("hpcsimkit"), "allowed-code.json")
 
 

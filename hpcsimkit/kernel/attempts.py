@@ -1,0 +1,87 @@
+"""The attempts and outages of a finished run, as tables of its result."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hpcsimkit.cluster.opaque import Allocation
+from hpcsimkit.kernel.restart import Restart
+from hpcsimkit.kernel.system import System
+from hpcsimkit.results.attempts import Attempt, Attempts, Downtime, Outcome
+from hpcsimkit.results.placements import Placements
+
+__all__ = ["attempts_of", "downtime_of"]
+
+
+def attempts_of(
+    system: System, restart: Restart, killed: NDArray[np.bool_], partitioned: bool
+) -> Attempts | None:
+    """Return all attempts of a run; None if each job ran once, for as long as its work takes.
+
+    Parameters
+    ----------
+    system : System
+        The system of the whole cluster at the end of the run.
+    restart : Restart
+        The rules of stopped jobs.
+    killed : array of bool, shape (jobs,)
+        Whether each job was killed at its requested time.
+    partitioned : bool
+        Whether the cluster has partitions.
+    """
+    ledger = system.ledger
+    if not ledger.stopped and restart.plain:
+        return None
+    ended = np.flatnonzero(ledger.end_time >= 0).tolist()
+    last = [_last(row, system, bool(killed[row])) for row in sorted({*ended} - {*ledger.given_up})]
+    if not ended:
+        return None
+    listed = sorted([*ledger.stopped, *last], key=lambda each: each.job)
+    placements = None
+    if system.allocations is not None:
+        events = _events_of_attempts(system.events, listed)
+        placements = Placements.of(system.cluster, [each.allocation for each in listed], events)
+    partition = np.array([each.partition for each in listed], dtype=np.str_) if partitioned else None
+    return replace(Attempts.of(listed), placements=placements, partition=partition)
+
+
+def _last(row: int, system: System, killed: bool) -> Attempt:
+    """Return the attempt in which a job ended."""
+    ledger = system.ledger
+    outcome = Outcome.LIMIT if killed else Outcome.COMPLETED
+    start, end = ledger.starts[row], ledger.ends[row]
+    work, mode, where = ledger.work_left(row), ledger.modes[row], ledger.partition_of(row)
+    return Attempt(row, ledger.joined(row), start, end, mode, outcome, work, 0, system.given(row), where)
+
+
+def _events_of_attempts(events: Sequence[int], attempts: Sequence[Attempt]) -> list[int]:
+    """Return starts and ends of jobs as starts and ends of attempts, which follow each other."""
+    current: dict[int, int] = {}
+    for place, attempt in enumerate(attempts):
+        current.setdefault(attempt.job, place)
+    found = []
+    for event in events:
+        if event >= 0:
+            found.append(current[event])
+        else:
+            found.append(~current[~event])
+            current[~event] += 1
+    return found
+
+
+def downtime_of(down: Sequence[tuple[int, int, Allocation]]) -> Downtime | None:
+    """Return the outages of a run as a table; None if there was none."""
+    if not down:
+        return None
+    machines = [getattr(capacity, "machines", (0,))[0] for _, _, capacity in down]
+    amounts = [np.atleast_1d(getattr(capacity, "amounts", [[capacity]])[0]) for _, _, capacity in down]
+    return Downtime(
+        start=np.array([start for start, _, _ in down], dtype=np.int64),
+        end=np.array([end for _, end, _ in down], dtype=np.int64),
+        machine=np.array(machines, dtype=np.int64),
+        amounts=np.array(amounts, dtype=np.int64),
+    )

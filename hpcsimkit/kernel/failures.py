@@ -1,0 +1,161 @@
+"""Failures during a run: jobs on nodes that go out of order are stopped."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+from simpy.events import Event
+
+from hpcsimkit.cluster.allocation import Allocation
+from hpcsimkit.cluster.base import Nodes
+from hpcsimkit.cluster.opaque import AnyCluster
+from hpcsimkit.cluster.outages import Outage, OutageSource
+from hpcsimkit.cluster.partitions import Partitions
+from hpcsimkit.errors import UsageError
+from hpcsimkit.jobs.job import Job
+from hpcsimkit.kernel.clock import CHANGE, Clock, Instant
+from hpcsimkit.kernel.system import System
+from hpcsimkit.results.attempts import Outcome
+
+__all__ = ["FailingRun", "FailureEvents"]
+
+STREAM = 1
+"""Number of the stream of random numbers of failures, so that they do not depend on those of the policy."""
+
+
+class FailingRun(Protocol):
+    """The part of a :class:`~hpcsimkit.kernel.run.Run` that its failures read and call."""
+
+    system: System
+    clock: Clock
+
+    def set_time(self) -> None:
+        """Set the time of all systems to that of the clock."""
+
+    def on_stop(self, job: Job, why: Outcome, requeue: bool, delay: int) -> None:
+        """Stop a running job."""
+
+    def take(self, capacity: Allocation, until: int) -> None:
+        """Take free capacity out of order until a time [s]."""
+
+    def capacity_changed(self) -> None:
+        """Request a pass at this instant, if any jobs wait."""
+
+
+class FailureEvents:
+    """The outages of one run as events; each one schedules the next.
+
+    Parameters
+    ----------
+    source : OutageSource
+        The outages.
+    run : Run
+        The run.
+    cluster : Cluster
+        The cluster of the run, with its partitions.
+
+    Raises
+    ------
+    UsageError
+        An outage does not fit the cluster.
+    """
+
+    def __init__(self, source: OutageSource, run: FailingRun, cluster: AnyCluster) -> None:
+        self._run = run
+        self._counted = isinstance(run.system.cluster, Nodes)
+        if self._counted and isinstance(cluster, Partitions) and not cluster.is_whole:
+            raise UsageError(f"outages on partitions need machines, found {cluster!r}")
+        rng = np.random.default_rng([run.system.seed, STREAM])
+        self._coming = source.outages(run.system.cluster, run.system.now, rng)
+        self._begun: list[Outage] = []  # on machines: those that may not be over yet
+        self._incomplete: list[tuple[Outage, int]] = []  # with the number of nodes that are still in use
+        self._schedule_next()
+
+    def _schedule_next(self) -> None:
+        outage = next(self._coming, None)
+        if outage is not None:
+            clock = self._run.clock
+            Instant(clock, CHANGE, max(outage.start - clock.now, 0), [self._begin], outage)
+
+    def _begin(self, event: Event) -> None:
+        """Stop the jobs on the nodes of an outage, unless they drain, and take the nodes."""
+        run, outage = self._run, event._value
+        run.set_time()
+        system = run.system
+        if not (system.running.entries or system.arrivals_left or system.queue.jobs):
+            return  # the run is over
+        if self._counted:
+            wanted = outage.nodes if outage.drain else self._fail_nodes(outage)
+            self._incomplete.append((outage, wanted))
+        else:
+            if not outage.drain:
+                self._fail_machines(outage)
+            self._begun.append(outage)
+            self._incomplete.append((outage, 0))
+        self.after_end()
+        run.capacity_changed()
+        self._schedule_next()
+
+    def after_end(self) -> None:
+        """Take what has become free of nodes that go out of order."""
+        if self._incomplete:
+            now = self._run.system.now
+            taken = [(each, self._take(each, left)) for each, left in self._incomplete if each.end > now]
+            self._incomplete = [(each, left) for each, left in taken if left]
+
+    def after_give(self) -> None:
+        """Take what has returned from one outage, although another one is not over or complete yet."""
+        self.after_end()
+        now = self._run.system.now
+        self._begun = [each for each in self._begun if each.end > now]
+        for outage in self._begun:
+            self._take(outage, 0)
+
+    def _take(self, outage: Outage, left: int) -> int:
+        """Take what is free of an outage; return the number of nodes or machines that are still in use."""
+        if not self._counted:
+            return sum([not self._take_machine(int(each), outage.end) for each in outage.machines])
+        taken = min(left, max(self._run.system.free, 0))
+        if taken:
+            self._run.take(taken, outage.end)
+        return left - taken
+
+    # --- counted nodes -----------------------------------------------------------------------------------
+
+    def _fail_nodes(self, outage: Outage) -> int:
+        """Stop the jobs on nodes from a position on; return the number of nodes that are there to fail.
+
+        The busy nodes are listed by the start of their jobs, the idle ones follow.
+        """
+        system = self._run.system
+        starts = system.ledger.starts
+        jobs = sorted(system.running_jobs(), key=lambda job: (starts[job.index], job.index))
+        present = sum(job.nodes for job in jobs) + max(system.free, 0)
+        wanted = min(outage.nodes, present)
+        first = min(int(outage.position * present), present - wanted)
+        node = 0
+        for job in jobs:
+            if node < first + wanted and node + job.nodes > first:
+                self._run.on_stop(job, Outcome.FAILED, True, 0)
+            node += job.nodes
+        return wanted
+
+    # --- machines ----------------------------------------------------------------------------------------
+
+    def _fail_machines(self, outage: Outage) -> None:
+        """Stop the jobs on the machines of an outage."""
+        run, running = self._run, self._run.system.running
+        failing = set(outage.machines)
+        for job in list(run.system.running_jobs()):
+            if not failing.isdisjoint(running.allocation(job).machines):
+                run.on_stop(job, Outcome.FAILED, True, 0)
+
+    def _take_machine(self, machine: int, until: int) -> bool:
+        """Take what is free on a machine; return whether all of it is out of order."""
+        system = self._run.system
+        free = np.array(system.free[machine])
+        if free.any():
+            self._run.take(Allocation([machine], [free]), until)
+        gone = [each.amounts[0] for _, _, each in system.gone if each.machines == (machine,)]
+        return np.array_equal(sum(gone), system.cluster.capacity[machine])

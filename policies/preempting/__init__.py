@@ -1,0 +1,1 @@
+"""Preemption: whole schedulers that plan anew at every event, and preemptors of a pipeline."""

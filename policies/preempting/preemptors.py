@@ -1,0 +1,130 @@
+"""Preemptors of a pipeline: which running jobs to stop for a job of a higher tier."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from operator import add
+from typing import Any, Literal
+
+from hpcsimkit.cluster.machines import Machines
+from hpcsimkit.errors import UsageError
+from hpcsimkit.jobs.job import Job
+from hpcsimkit.jobs.workload import Workload
+from hpcsimkit.kernel.policy import Preemptor
+from hpcsimkit.kernel.system import System
+
+__all__ = ["PreemptLowerTiers"]
+
+FIRST = ("youngest", "oldest", "least_lost", "smallest", "placement")
+
+
+class PreemptLowerTiers(Preemptor):
+    """Jobs of a lower tier are stopped for one of a higher tier.
+
+    The tier of a job is a column of the log. Jobs that are stopped return to the queue; what they keep of
+    their work is up to the ``restart`` rules of the run.
+
+    Parameters
+    ----------
+    by : str
+        Column of the tier, such as ``"queue"``, ``"qos"`` or ``"partition"``. Default: ``"queue"``.
+    tiers : sequence of str or int
+        Values of the column (names, if the log has names), highest tier first; other values belong to a tier
+        below all of them. By default, larger numbers are higher tiers.
+    first : {"youngest", "oldest", "least_lost", "smallest", "placement"}
+        First choice among lower tiers, the lowest tier before others: the job that started last, the one that
+        started first, the one that has done the least work, the one with the fewest nodes, or jobs on the
+        machines that the placement would choose if all of them were stopped. Default: ``"youngest"``.
+    exempt_time : int
+        Time from its start during which a job is not stopped [s], >= 0. Default: 0.
+
+    Examples
+    --------
+    >>> from hpcsimkit import Simulation, Workload
+    >>> from hpcsimkit.policies import FCFS, Pipeline
+    >>> w = Workload({"submit_time": [0, 5], "run_time": [20, 4], "nodes": [2, 2], "queue": [1, 2]},
+    ...              machine_size=2)
+    >>> policy = Pipeline(FCFS(), preemptor=PreemptLowerTiers())
+    >>> Simulation(w, policy).run().end_time.tolist()
+    [24, 9]
+    """
+
+    def __init__(
+        self,
+        by: str = "queue",
+        tiers: Sequence[str | int] = (),
+        first: Literal["youngest", "oldest", "least_lost", "smallest", "placement"] = "youngest",
+        exempt_time: int = 0,
+    ) -> None:
+        self.by = by
+        self.tiers = tiers
+        self.first = first
+        self.exempt_time = exempt_time
+
+    def reset(self, system: System) -> None:
+        """Find the tier of each job.
+
+        Raises
+        ------
+        UsageError
+            A parameter is invalid, or the log has no such column or name.
+        """
+        if self.first not in FIRST:
+            raise UsageError(f"preemptor: first needs one of {', '.join(FIRST)}, found {self.first!r}")
+        if not isinstance(self.exempt_time, int) or self.exempt_time < 0:
+            raise UsageError(
+                f"preemptor: exempt_time needs a whole number, at least 0, found {self.exempt_time!r}"
+            )
+        self._tier = _tiers(system.workload, self.by, self.tiers)
+
+    def candidates(self, head: Job, system: System) -> Sequence[Job]:
+        """Return the running jobs of lower tiers, the lowest tier first."""
+        tier, ledger, now = self._tier, system.ledger, system.now
+        lower = [
+            job
+            for job in system.running_jobs()
+            if tier[job.index] < tier[head.index] and now - ledger.starts[job.index] >= self.exempt_time
+        ]
+        if self.first == "placement" and isinstance(system.cluster, Machines):
+            lower = _where_placed(head, lower, system)
+        key = self._key(system)
+        return sorted(lower, key=lambda job: (tier[job.index], key(job), job.index))
+
+    def _key(self, system: System) -> Callable[[Job], int]:
+        """Return the sort key of the first choice within a tier."""
+        starts, now = system.ledger.starts, system.now
+        if self.first == "youngest":
+            return lambda job: -starts[job.index]
+        if self.first == "least_lost":
+            return lambda job: (now - starts[job.index]) * job.size
+        if self.first == "smallest":
+            return lambda job: job.size
+        return lambda job: starts[job.index]
+
+
+def _where_placed(head: Job, lower: Sequence[Job], system: System) -> list[Job]:
+    """Return the jobs on the machines that would be chosen for a job if all of them were stopped."""
+    level: Any = system.free
+    for job in lower:
+        level = add(level, system.running.allocation(job))
+    allocation = system.cluster.place(head, level)
+    if allocation is None:
+        return []
+    machines = set(allocation.machines)
+    return [job for job in lower if not machines.isdisjoint(system.running.allocation(job).machines)]
+
+
+def _tiers(workload: Workload, by: str, tiers: Sequence[str | int]) -> list[int]:
+    """Return the tier of each job; larger is higher."""
+    if by not in workload.columns:
+        raise UsageError(f"preemptor: the log has no column {by!r} of tiers")
+    column = workload.column(by).tolist()
+    if not tiers:
+        return column
+    names = workload.labels.get(by, ())
+    rank: dict[int, int] = {}
+    for place, tier in enumerate(tiers):
+        if isinstance(tier, str) and tier not in names:
+            raise UsageError(f"preemptor: no job has {by} {tier!r}")
+        rank[names.index(tier) if isinstance(tier, str) else tier] = len(tiers) - place
+    return [rank.get(value, 0) for value in column]

@@ -1,0 +1,408 @@
+"""Jobs that are stopped and come back, and nodes that fail. Rows: submission, run, requested, nodes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hpcsimkit.cluster.machines import Machines
+from hpcsimkit.cluster.outages import Failures, Outage, Outages
+from hpcsimkit.cluster.partitions import Partition, Partitions
+from hpcsimkit.errors import ScheduleError, UsageError
+from hpcsimkit.experiments.parts.registry import make
+from hpcsimkit.jobs.workload import Workload
+from hpcsimkit.kernel.event_order import DirlabOrder
+from hpcsimkit.kernel.observers import Timeline
+from hpcsimkit.kernel.policy import Policy
+from hpcsimkit.kernel.restart import Restart, daly, young
+from hpcsimkit.kernel.simulation import Simulation
+from hpcsimkit.kernel.system import System
+from hpcsimkit.policies import EASY, FCFS, SJF, Pipeline
+from hpcsimkit.policies.preempting.preemptors import PreemptLowerTiers
+from hpcsimkit.results.attempts import Outcome
+from hpcsimkit.results.metrics import evaluate
+from hpcsimkit.results.result import Result
+from tests.drawn import examples
+from tests.kernel import naive_attempts as naive
+from tests.kernel.helpers import Row, run, starts, workload
+
+TEN_MINUTES = workload([(0, 600, 600, 1)], 1)
+
+
+def attempts(result: Result) -> list[list[tuple[int, int]]]:
+    """Start and end of each attempt of each job."""
+    each = result.by_attempt
+    of_job: list[list[tuple[int, int]]] = [[] for _ in range(len(result))]
+    rows = range(len(result)) if result.attempts is None else result.attempts.job.tolist()
+    for row, start, end in zip(rows, each.start_time.tolist(), each.end_time.tolist(), strict=True):
+        of_job[row].append((start, end))
+    return of_job
+
+
+# --- by hand ---------------------------------------------------------------------------------------------
+
+
+def test_a_job_begins_anew_after_a_failure() -> None:
+    """10 min of work, an outage at 5 min for 5 min: it ends at 20 min; with a second one at 17 min, at 32 min."""
+    once, twice = Outage(300, 600), Outage(1020, 1320)
+    assert run(TEN_MINUTES, "fcfs", outages=Outages([once])).end_time.tolist() == [20 * 60]
+    result = run(TEN_MINUTES, "fcfs", outages=Outages([once, twice]))
+    assert attempts(result) == [[(0, 300), (600, 1020), (1320, 1920)]]
+    assert result.attempts is not None
+    assert result.attempts.lost.tolist() == [300, 420, 0]
+    assert result.attempts.outcome.tolist() == [Outcome.FAILED, Outcome.FAILED, Outcome.COMPLETED]
+
+
+def test_a_job_continues_from_its_last_checkpoint() -> None:
+    """A checkpoint every 60 s for 1 s: by 300 s, four are written, and 240 s of work are safe.
+
+    The other 360 s take 5 checkpoints more.
+    """
+    rules = Restart(checkpoint=60, checkpoint_cost=1, cost=7)
+    result = run(TEN_MINUTES, "fcfs", outages=Outages([Outage(300, 600)]), restart=rules)
+    assert attempts(result) == [[(0, 300), (600, 600 + 7 + 360 + 5)]]
+    assert result.attempts is not None
+    assert result.attempts.work.tolist() == [240, 360]
+    assert result.attempts.lost.tolist() == [56, 0]
+    assert result.attempts.overhead.tolist() == [4, 12]
+
+
+def test_a_job_without_failures_writes_its_checkpoints() -> None:
+    result = run(TEN_MINUTES, "fcfs", restart=Restart(checkpoint=60, checkpoint_cost=1))
+    assert result.end_time.tolist() == [609]
+    assert evaluate(result, names=["overhead_area_share"]) == {"overhead_area_share": pytest.approx(9 / 609)}
+
+
+def test_a_failed_job_returns_after_a_delay_to_its_place() -> None:
+    """It failed at 5 s and returns at 15 s, when it is the first in the queue again."""
+    jobs = workload([(0, 10, 10, 2), (1, 10, 10, 2), (2, 10, 10, 2)], 2)
+    result = run(jobs, "fcfs", outages=Outages([Outage(5, 6)]), restart=Restart(delay=10))
+    assert attempts(result) == [[(0, 5), (16, 26)], [(6, 16)], [(26, 36)]]
+    assert result.wait_time.tolist() == [0, 5, 24]
+    assert result.by_attempt.submit_time.tolist() == [0, 15, 1, 2]
+
+
+def test_a_job_is_given_up_after_too_many_failures() -> None:
+    outages = Outages([Outage(5, 6), Outage(10, 11)])
+    result = run(workload([(0, 20, 20, 1)], 1), "fcfs", outages=outages, restart=Restart(limit=1))
+    assert attempts(result) == [[(0, 5), (6, 10)]]
+    assert result.killed.tolist() == [True]
+    assert result.finished.tolist() == [True]
+
+
+def test_idle_nodes_fail_before_busy_ones_and_the_youngest_job_before_others() -> None:
+    """Jobs of two nodes each run on four of six nodes: two failures hit none, the third hits the second job."""
+    jobs = workload([(0, 20, 20, 2), (1, 20, 20, 2)], 6)
+    spared = run(jobs, "fcfs", outages=Outages([Outage(5, 50, nodes=2)]))
+    assert spared.attempts is None
+    hit = run(jobs, "fcfs", outages=Outages([Outage(5, 50, nodes=3)]))
+    assert attempts(hit) == [[(0, 20)], [(1, 5), (20, 40)]]
+    first = run(jobs, "fcfs", outages=Outages([Outage(5, 50, nodes=3, position=0)]))
+    assert attempts(first) == [[(0, 5), (5, 25)], [(1, 5), (25, 45)]]
+
+
+def test_the_end_of_an_outage_is_a_release_for_easy() -> None:
+    """Two of four nodes are out until 50 s, when the head starts; a job of 50 s would delay it."""
+    jobs = workload([(1, 5, 5, 4), (2, 50, 50, 2), (3, 45, 45, 2)], 4)
+    assert starts(jobs, "fcfs+easy", outages=Outages([Outage(0, 50, nodes=2)])) == [50, 55, 3]
+    assert starts(jobs, "fcfs+conservative", outages=Outages([Outage(0, 50, nodes=2)])) == [50, 55, 3]
+
+
+def test_nodes_drain_as_jobs_end() -> None:
+    """Of two nodes that drain from 5 s to 40 s, the idle one goes at once, the other at 20 s."""
+    jobs = workload([(0, 20, 20, 1), (6, 5, 5, 1), (7, 5, 5, 2)], 2)
+    result = run(jobs, "fcfs", outages=Outages([Outage(5, 40, nodes=2, drain=True)]))
+    assert attempts(result) == [[(0, 20)], [(40, 45)], [(45, 50)]]
+    assert result.downtime is not None
+    assert result.downtime.start.tolist() == [5, 20]
+
+
+def test_jobs_on_a_failing_machine_are_stopped() -> None:
+    columns = {"submit_time": [0, 0, 1], "run_time": [20, 20, 5], "nodes": [1, 1, 1], "cpus": [2, 4, 2]}
+    jobs = Workload(columns, resources=("cpus",))
+    cluster = Machines.of(2, cpus=4)
+    outages = Outages([Outage(5, 15, machines=("node1",)), Outage(9, 30, machines=(0,))])
+    result = Simulation(jobs, make("fcfs"), cluster, outages=outages).run()
+    assert attempts(result) == [[(0, 5), (20, 40)], [(0, 20)], [(1, 5), (20, 25)]]
+    assert result.downtime is not None
+    assert sorted(zip(result.downtime.start.tolist(), result.downtime.end.tolist(), strict=True)) == [
+        (5, 15),
+        (15, 30),
+    ]
+
+
+def test_metrics_count_all_attempts() -> None:
+    """On one node: 300 s lost, 300 s down, 600 s of useful work in 1 200 s."""
+    result = run(TEN_MINUTES, "fcfs", outages=Outages([Outage(300, 600)]))
+    names = ["restarts", "lost_area_share", "overhead_area_share", "down_area_share", "utilisation"]
+    expected = {
+        "restarts": 1,
+        "lost_area_share": 0.25,
+        "overhead_area_share": 0,
+        "down_area_share": 0.25,
+        "utilisation": 0.75,
+    }
+    assert evaluate(result, names=names) == expected
+    assert result.run_time.tolist() == [900]
+    assert result.slowdown.tolist() == [2]
+
+
+def test_a_timeline_counts_stopped_jobs_as_waiting() -> None:
+    timeline = Timeline()
+    result = run(TEN_MINUTES, "fcfs", outages=Outages([Outage(300, 600)]), observers=[timeline])
+    assert timeline.steps.time.tolist() == result.timeline().time.tolist() == [0, 300, 600, 1200]
+    assert timeline.steps.busy.tolist() == result.timeline().busy.tolist() == [1, 0, 1, 0]
+
+
+def test_a_preempted_job_of_one_second_less_than_requested_keeps_its_estimate() -> None:
+    """6 s of 10 are done: EASY expects the rest to take 4 s, so that it fits before the head at 20 s."""
+    rows = [(0, 10, 10, 1), (6, 2, 2, 4), (6, 12, 12, 3), (7, 5, 5, 4)]
+    result = run(
+        workload(rows, 4, queue=[0, 1, 1, 0]),
+        Pipeline(FCFS(), backfiller=EASY(), preemptor=PreemptLowerTiers()),
+    )
+    assert attempts(result) == [[(0, 6), (8, 12)], [(6, 8)], [(8, 20)], [(20, 25)]]
+
+
+# --- against a naive simulator -----------------------------------------------------------------------------
+
+
+@st.composite
+def situations(draw: st.DrawFn) -> tuple[list[Row], int, list[naive.Outage], naive.Rules, dict[str, Any]]:
+    """Draw a small crowded workload with outages, rules of restarts and tiers."""
+    size = draw(st.integers(1, 6))
+    rows = []
+    for _ in range(draw(st.integers(1, 11))):
+        taken = draw(st.integers(0, 25))
+        asked = max(1, int(taken * draw(st.sampled_from([1, 1, 1.5, 3, 0.5]))))
+        rows.append((draw(st.integers(0, 40)), taken, asked, draw(st.integers(1, size))))
+    outages: list[naive.Outage] = []
+    for _ in range(draw(st.integers(0, 4))):
+        start = draw(st.integers(0, 80))
+        position, drain = (
+            draw(st.sampled_from([0.0, 0.3, 0.7, 1.0])),
+            draw(st.sampled_from([False, False, True])),
+        )
+        drawn = naive.Outage(
+            start, start + draw(st.integers(1, 25)), draw(st.integers(1, size)), position, drain
+        )
+        at_once = [sum(o.nodes for o in [*outages, drawn] if o.start <= at < o.end) for at in range(110)]
+        if max(at_once) <= size:
+            outages.append(drawn)
+    every = draw(st.sampled_from([None, None, 1, 3, 7]))
+    rules = naive.Rules(
+        anew=draw(st.booleans()),
+        delay=draw(st.sampled_from([0, 0, 3])),
+        limit=draw(st.sampled_from([None, None, None, 0, 1])),
+        checkpoint=every,
+        checkpoint_cost=0 if every is None else draw(st.integers(0, 3)),
+        cost=draw(st.sampled_from([0, 0, 2])),
+    )
+    tiers = draw(st.none() | st.lists(st.integers(0, 2), min_size=len(rows), max_size=len(rows)))
+    policy = {"sjf": draw(st.booleans()), "easy": draw(st.booleans()), "tiers": tiers}
+    return rows, size, outages, rules, policy
+
+
+def by_the_kit(
+    rows: list[Row],
+    size: int,
+    outages: list[naive.Outage],
+    rules: naive.Rules,
+    *,
+    sjf: bool,
+    easy: bool,
+    tiers: list[int] | None,
+) -> Result:
+    policy = Pipeline(
+        SJF() if sjf else FCFS(),
+        backfiller=EASY() if easy else None,
+        preemptor=None if tiers is None else PreemptLowerTiers(),
+    )
+    listed = [Outage(o.start, o.end, o.nodes, (), o.position, o.drain) for o in outages]
+    preempted = "anew" if rules.anew else "continue"
+    columns = {} if tiers is None else {"queue": tiers}
+    restart = Restart(preempted, *rules[1:])  # type: ignore[arg-type]
+    jobs = workload(rows, size, **columns)
+    return run(jobs, policy, outages=Outages(listed) if listed else None, restart=restart)
+
+
+def check_against_naive(drawn: Any) -> None:
+    *given_to_both, policy = drawn
+    expected = naive.NaiveAttempts(*given_to_both, **policy).simulate()
+    assert attempts(by_the_kit(*given_to_both, **policy)) == expected
+
+
+@given(drawn=situations())
+@examples(4)
+def test_equal_to_a_naive_simulator(drawn: Any) -> None:
+    check_against_naive(drawn)
+
+
+@pytest.mark.slow
+@given(drawn=situations())
+@settings(max_examples=10_000)
+def test_equal_to_a_naive_simulator_at_length(drawn: Any) -> None:
+    check_against_naive(drawn)
+
+
+# --- degenerate cases ----------------------------------------------------------------------------------------
+
+POLICIES = ("fcfs", "fcfs+easy", "sjf+easy", "wfp3+easy-k(count=3)", "fcfs+conservative", "oracle-srtf")
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_nodes_that_are_never_there_do_not_count(policy: str) -> None:
+    """20 of 100 nodes down throughout: the 80-node cluster, start for start."""
+    rng = np.random.default_rng(3)
+    rows = [
+        (int(at), int(taken), int(taken * factor) + 1, int(nodes))
+        for at, taken, factor, nodes in zip(
+            np.sort(rng.integers(0, 2000, 150)),
+            rng.integers(1, 300, 150),
+            rng.choice([1, 2, 0.5], 150),
+            rng.integers(1, 80, 150),
+            strict=True,
+        )
+    ]
+    down = Outages([Outage(-1, 10**9, nodes=20)])
+    small = run(workload(rows, 80), policy)
+    large = run(workload(rows, 100), policy, outages=down)
+    assert attempts(large) == attempts(small)
+
+
+@given(drawn=situations(), policy=st.sampled_from(POLICIES))
+def test_node_seconds_are_conserved_on_machines(drawn: Any, policy: str) -> None:
+    """Capacity is verified at the end of each run; work, lost work and overhead fill the time of all attempts."""
+    rows, size, outages, rules, _ = drawn
+    jobs = workload(rows, size)
+    listed = [Outage(o.start, o.end, machines=tuple(range(o.nodes)), drain=o.drain) for o in outages]
+    restart = Restart("anew" if rules.anew else "continue", *rules[1:])  # type: ignore[arg-type]
+    options: dict[str, Any] = {"outages": Outages(listed) if listed else None, "restart": restart}
+    result = Simulation(jobs, make(policy), Machines.of(size, cpus=1), **options).run()
+    if result.attempts is not None:
+        each = result.attempts
+        assert (each.overhead >= 0).all()
+        gone = result.killed & (np.bincount(each.job, each.work, len(rows)) < jobs.run_time)
+        assert (np.bincount(each.job, each.work, len(rows))[~gone] == jobs.run_time[~gone]).all()
+        assert (each.start_time >= each.submit_time).all()
+
+
+@given(drawn=situations())
+def test_partitions_share_failing_machines(drawn: Any) -> None:
+    """Two partitions over the same machines: no job runs on one that is down, as each run verifies."""
+    rows, size, outages, _, _ = drawn
+    whole = Machines.of(size, cpus=1)
+    parts = [Partition("a", machines=whole.names), Partition("b", machines=whole.names[: max(size - 1, 1)])]
+    small = [(at, taken, asked, min(nodes, max(size - 1, 1))) for at, taken, asked, nodes in rows]
+    listed = [Outage(o.start, o.end, machines=tuple(range(o.nodes)), drain=o.drain) for o in outages]
+    jobs = workload(small, size, partition=[row % 3 for row in range(len(rows))])
+    jobs = replace(jobs, labels={"partition": ("a", "b", "a,b")})
+    options = {"outages": Outages(listed) if listed else None}
+    result = Simulation(jobs, make("fcfs+easy"), Partitions(parts, whole), **options).run()
+    assert (result.end_time >= 0).all()
+
+
+def test_random_failures_do_not_depend_on_the_policy() -> None:
+    jobs = workload([(5 * k, 60, 60, 1 + k % 4) for k in range(60)], 6)
+    failures = Failures(mtbf=400, repair=30, law="weibull", shape=0.7, rack=2)
+    first, second = (run(jobs, policy, outages=failures, seed=4) for policy in ("fcfs", "sjf+easy"))
+    assert first.downtime is not None and second.downtime is not None
+    both = min(len(first.downtime.start), len(second.downtime.start))
+    assert both > 3
+    assert first.downtime.start[:both].tolist() == second.downtime.start[:both].tolist()
+    other = run(jobs, "fcfs", outages=failures, seed=5)
+    assert other.downtime is not None
+    assert other.downtime.start[:3].tolist() != first.downtime.start[:3].tolist()
+
+
+def test_failures_have_their_mean_times() -> None:
+    source = Failures(mtbf=1000, repair=100, law="lognormal", shape=1.2).outages(
+        Machines.of(50, cpus=1), 0, np.random.default_rng(1)
+    )
+    found = [next(source) for _ in range(5000)]
+    assert np.mean([each.end - each.start for each in found]) == pytest.approx(100, rel=0.05)
+    assert len(found) / found[-1].start == pytest.approx(50 / 1100, rel=0.05)
+
+
+def test_intervals_of_checkpoints() -> None:
+    assert (young(60, 86400), daly(60, 86400), daly(10, 4)) == (3220, 3180, 4)
+
+
+# --- bad input ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"outages": Outages([Outage(5, 5)])}, "it must end after it begins"),
+        ({"outages": Outages([Outage(5, 9, nodes=9)])}, "nodes needs a number from 1 to 4, found 9"),
+        (
+            {"outages": Outages([Outage(5, 9, 3), Outage(8, 9, 3)])},
+            "at 8 s: 6 nodes are out of order at once, of 4",
+        ),
+        (
+            {"outages": Outages([Outage(5, 9, machines=("x",))])},
+            "the cluster has counted nodes, found machine 'x'",
+        ),
+        ({"outages": [Outage(5, 9)]}, "outages needs an OutageSource"),
+        ({"outages": Failures(mtbf=0, repair=5)}, "mtbf needs a positive number, found 0"),
+        ({"restart": Restart(delay=-1)}, "delay needs a whole number, at least 0, found -1"),
+        ({"restart": Restart(checkpoint_cost=5)}, "checkpoint_cost=5 needs a checkpoint interval"),
+        ({"restart": Restart("later")}, "preempted needs 'continue' or 'anew'"),  # type: ignore[arg-type]
+        ({"outages": Outages([]), "event_order": DirlabOrder()}, "know no outages"),
+        ({"outages": Outages([]), "simulator": "compiled"}, "it knows no outages"),
+    ],
+)
+def test_wrong_options_are_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        run(workload([(0, 5, 5, 1)], 4), "fcfs", **options)
+
+
+def test_an_unknown_machine_is_refused() -> None:
+    with pytest.raises(UsageError, match="has no machine 'node9'"):
+        Simulation(
+            workload([(0, 5, 5, 1)], 4),
+            make("fcfs"),
+            Machines.of(4, cpus=1),
+            outages=Outages([Outage(5, 9, machines=("node9",))]),
+        ).run()
+
+
+def test_only_running_jobs_are_stopped() -> None:
+    class Wrong(Policy):
+        def schedule(self, system: System) -> None:
+            system.stop(system.queue.first())
+
+    with pytest.raises(ScheduleError, match=r"job 1 at t=0 s cannot be stopped: it must be running here"):
+        run(workload([(0, 5, 5, 1)], 4), Wrong())
+
+
+def test_only_free_capacity_is_taken() -> None:
+    class Wrong(Policy):
+        def schedule(self, system: System) -> None:
+            system.take(5, until=9)  # type: ignore[arg-type]
+
+    with pytest.raises(ScheduleError, match="cannot be taken at t=0 s: it is not free"):
+        run(workload([(0, 5, 5, 1)], 4), Wrong())
+
+
+@pytest.mark.parametrize("cluster", [None, Machines.of(4, cpus=1)])
+def test_a_saved_result_has_its_attempts(cluster: Machines | None, tmp_path: Path) -> None:
+    machines = () if cluster is None else (0, 1, 2, 3)
+    outages = Outages([Outage(5, 9, nodes=4, machines=machines)])
+    jobs = workload([(0, 10, 10, 3), (1, 10, 10, 1)], 4)
+    result = Simulation(jobs, make("fcfs"), cluster, outages=outages).run()
+    result.save(tmp_path / "result.npz")
+    loaded = Result.load(tmp_path / "result.npz")
+    assert attempts(loaded) == attempts(result) == [[(0, 5), (9, 19)], [(1, 5), (9, 19)]]
+    assert loaded.downtime is not None
+    assert (loaded.downtime.start.min(), loaded.downtime.end.max()) == (5, 9)
+    names = ["lost_area_share", "down_area_share", "utilisation", "cpus_utilisation"]
+    assert evaluate(loaded, names=names) == pytest.approx(evaluate(result, names=names), nan_ok=True)
+    assert loaded.hash == result.hash
