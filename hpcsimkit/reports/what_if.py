@@ -6,10 +6,10 @@ import textwrap
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from hpcsimkit.reports.answers import LETTERS, plot_load
 from hpcsimkit.reports.figures import line_styles, new_figure, style, title
 from hpcsimkit.reports.picture import WIDTH
 from hpcsimkit.reports.sweep.plots import plot_intervals
-from hpcsimkit.reports.validation import LETTERS, plot_load
 from hpcsimkit.results.resource_metrics import RESOURCE_NAMES
 from hpcsimkit.results.result import Result
 from hpcsimkit.results.statistics import Mean

@@ -14,7 +14,7 @@ from scipy import stats
 from hpcsimkit import Pipeline, Simulation, Workload, make
 from hpcsimkit.cluster.partitions import Partition, Partitions
 from hpcsimkit.errors import UsageError
-from hpcsimkit.reports.validation import draw_validation
+from hpcsimkit.reports.answers import draw_validation
 from hpcsimkit.results.residue import CAUSES, Residue
 from hpcsimkit.results.validation import GRADES, Validation, ks_distance
 

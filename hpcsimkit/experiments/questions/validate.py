@@ -68,7 +68,7 @@ class Validated(Answer):
 
     def plot(self) -> Figure:
         """Return a figure of the queue and the use over time, and of the causes of the errors."""
-        from hpcsimkit.reports.validation import draw_validation
+        from hpcsimkit.reports.answers import draw_validation
 
         result = self.validation.result
         return draw_validation(self.residue, f"{result.policy} on {result.workload.name}: {self.summary}")
