@@ -9,6 +9,7 @@ from hpcsimkit.jobs.job import Job
 from hpcsimkit.jobs.timeline import Steps
 from hpcsimkit.kernel.ledger import Mode
 from hpcsimkit.kernel.reservation import reserve
+from hpcsimkit.kernel.stage import Hearing
 from hpcsimkit.results.attempts import Outcome
 
 if TYPE_CHECKING:
@@ -108,6 +109,12 @@ class Callbacks:
         self.on_decision = self._overridden("on_decision")
         self.on_pass = self._overridden("on_pass")
         self.on_finish = self._overridden("on_finish")
+
+    def add(self, part: Hearing) -> None:
+        """Add the methods of a part of a scheduler that follow events."""
+        for name in ("on_submit", "on_start", "on_end", "on_stop"):
+            if getattr(type(part), name) is not getattr(Hearing, name):
+                getattr(self, name).append(getattr(part, name))
 
     def _overridden(self, name: str) -> list[Callable[..., None]]:
         return [

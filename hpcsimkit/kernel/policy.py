@@ -25,9 +25,8 @@ from hpcsimkit.jobs.job import Job
 from hpcsimkit.jobs.queue import JobColumns
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.decision import Decision
-from hpcsimkit.kernel.parameters import Parameters
 from hpcsimkit.kernel.prediction import Prediction
-from hpcsimkit.kernel.stage import Stage
+from hpcsimkit.kernel.stage import Hearing, Stage
 from hpcsimkit.kernel.system import System
 from hpcsimkit.results.result import Result
 
@@ -250,7 +249,7 @@ class Requested(Estimator):
     """Run-time estimate equal to the user's requested time."""
 
 
-class Policy(Parameters):
+class Policy(Hearing):
     """A complete scheduler: :meth:`schedule` is called once at each instant with an event.
 
     Examples

@@ -19,9 +19,11 @@ from hpcsimkit.kernel.decision import Decision
 from hpcsimkit.kernel.guard import Guard
 from hpcsimkit.kernel.ledger import Ledger
 from hpcsimkit.kernel.observers import Callbacks
+from hpcsimkit.kernel.parameters import parts
 from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.kernel.policy import Estimator, Order, Policy
 from hpcsimkit.kernel.setup import Setup
+from hpcsimkit.kernel.stage import Hearing
 from hpcsimkit.kernel.stalls import IdleWakes, stalled
 from hpcsimkit.kernel.system import System
 
@@ -98,6 +100,9 @@ class Scheduler(Listener):
         self._idle_wakes = IdleWakes()
         self.policy = policy
         self._policy = copy.deepcopy(policy)
+        for part in parts(self._policy):
+            if isinstance(part, Hearing):
+                callbacks.add(part)
         order, estimator = self._order, self._estimator = _queue_parts(self._policy)
         setup = parameters.setup
         self.system = System(
