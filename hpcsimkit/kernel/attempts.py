@@ -77,11 +77,17 @@ def downtime_of(down: Sequence[tuple[int, int, Allocation]]) -> Downtime | None:
     """Return the outages of a run as a table; None if there was none."""
     if not down:
         return None
-    machines = [getattr(capacity, "machines", (0,))[0] for _, _, capacity in down]
-    amounts = [np.atleast_1d(getattr(capacity, "amounts", [[capacity]])[0]) for _, _, capacity in down]
+    parts = [
+        (start, end, machine, amounts)
+        for start, end, capacity in down
+        for machine, amounts in zip(
+            getattr(capacity, "machines", (0,)), getattr(capacity, "amounts", [[capacity]]), strict=True
+        )
+    ]
+    starts, ends, machines, amounts = zip(*parts, strict=True)
     return Downtime(
-        start=np.array([start for start, _, _ in down], dtype=np.int64),
-        end=np.array([end for _, end, _ in down], dtype=np.int64),
+        start=np.array(starts, dtype=np.int64),
+        end=np.array(ends, dtype=np.int64),
         machine=np.array(machines, dtype=np.int64),
         amounts=np.array(amounts, dtype=np.int64),
     )

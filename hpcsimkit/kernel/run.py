@@ -313,9 +313,9 @@ class Run(Scheduler):
         self.rejoin(event._value)
 
     def rejoin(self, job: Job) -> None:
-        """Submit a job again that was stopped."""
+        """Add a job to the queue again that was stopped; the gates have let it in before."""
         self.ledger.rejoin(job.index, self.system.now)
-        self.submit(job)
+        self.join(job)
 
     def on_take(self, capacity: Allocation, until: int, number: int) -> None:
         """Schedule the return of capacity that has gone out of order."""

@@ -215,7 +215,10 @@ class Conservative(Backfiller):
         self._on_machines = bool(self._need_machines)
         self._profile = expected(system, self._on_machines)
         slots, self._slots, self._due_times = self._slots, {}, []
+        waits = system.ledger.waits
         for row in sorted(slots, key=lambda row: (slots[row].start, row)):
+            if not waits(row):  # it was stopped as soon as it had started, and may not start again yet
+                continue
             estimate = slots[row].estimate
             start, allocation = self._profile.earliest(system.jobs[row], estimate, system.now)
             self._put(row, Slot(start, estimate, allocation))
