@@ -26,7 +26,7 @@ from hpcsimkit.kernel.policy import Policy
 from hpcsimkit.kernel.restart import Restart, daly, young
 from hpcsimkit.kernel.simulation import Simulation
 from hpcsimkit.kernel.system import System
-from hpcsimkit.policies import EASY, FCFS, SJF, Pipeline
+from hpcsimkit.policies import EASY, FCFS, LCFS, SJF, Pipeline
 from hpcsimkit.policies.preempting.preemptors import PreemptLowerTiers
 from hpcsimkit.results.attempts import Outcome
 from hpcsimkit.results.metrics import measure
@@ -206,14 +206,18 @@ def test_a_timeline_counts_stopped_jobs_as_waiting() -> None:
     assert timeline.steps.busy.tolist() == result.timeline().busy.tolist() == [1, 0, 1, 0]
 
 
-def test_a_preempted_job_of_one_second_less_than_requested_keeps_its_estimate() -> None:
-    """6 s of 10 are done: EASY expects the rest to take 4 s, so that it fits before the head at 20 s."""
-    rows = [(0, 10, 10, 1), (6, 2, 2, 4), (6, 12, 12, 3), (7, 5, 5, 4)]
-    result = run(
-        workload(rows, 4, queue=[0, 1, 1, 0]),
-        Pipeline(FCFS(), backfiller=EASY(), preemptor=PreemptLowerTiers()),
-    )
-    assert attempts(result) == [[(0, 6), (8, 12)], [(6, 8)], [(8, 20)], [(20, 25)]]
+def test_the_estimate_of_a_preempted_job_is_what_is_left_of_it() -> None:
+    """At 8 s, the last job has the nodes until 13 s; what is left of the first takes 4 s, and fits before the head."""
+    rows = [(0, 10, 10, 1), (5, 3, 3, 4), (6, 2, 2, 4), (7, 5, 5, 3)]
+    policy = Pipeline(LCFS(), backfiller=EASY(), preemptor=PreemptLowerTiers())
+    result = run(workload(rows, 4, queue=[0, 0, 1, 0]), policy)
+    assert attempts(result) == [[(0, 6), (8, 12)], [(13, 16)], [(6, 8)], [(8, 13)]]
+
+
+def test_nodes_that_return_from_an_outage_go_out_of_order_in_another() -> None:
+    """One node is busy until 30 s; the other returns at 10 s, when it is taken by the outage that drains."""
+    outages = Outages([Outage(5, 10), Outage(8, 40, drain=True)])
+    assert starts(workload([(0, 30, 30, 1), (9, 5, 5, 1)], 2), "fcfs", outages=outages) == [0, 30]
 
 
 # --- against a naive simulator -----------------------------------------------------------------------------
