@@ -15,6 +15,7 @@ KINDS = {
     "placement": "Placements: selection of the machines of a job",
     "backfilling": "Backfilling: jobs that may start ahead of a blocked job",
     "estimates": "Estimates: expected run times of jobs",
+    "preemptor": "Preemptors: running jobs to stop for a job that does not fit",
     "pipeline": "Predefined pipelines",
     "policy": "Complete policies, which cannot be combined with others",
     "option": "Options of the pipeline",

@@ -78,6 +78,11 @@ class Shown:
         return len(self._columns.arrival_order) - int(self._run.counters[ARRIVED])
 
     @property
+    def releases(self) -> list[tuple[int, int, int]]:
+        """Expected end [s], row and nodes of each running job."""
+        return self.running.entries
+
+    @property
     def anything_ahead(self) -> bool:
         """Whether jobs are running or submissions pending."""
         return len(self.running) > 0 or self.arrivals_left > 0

@@ -128,6 +128,8 @@ def _future(system: System, waiting: NDArray[np.int64], policy: Pipeline) -> Tri
     lasting = [max(running.expected_end(job), now + 1) - system.start_time(job) for job in jobs]
     expected = [system.estimate(system.jobs[row]) for row in waiting.tolist()]
     run_time = np.array(lasting + expected, dtype=np.int64)
-    workload = with_columns(system.workload.select(rows), {"run_time": run_time})
+    # With dependencies, jobs may be submitted at other times than in the log.
+    changed = {"run_time": run_time, "submit_time": system.column("submit_time")[rows]}
+    workload = with_columns(system.workload.select(rows), changed)
     begun = renumbered(present_state(system, "looking-ahead"), rows)
     return Trial(workload, begun, system.cluster, np.arange(len(jobs), len(rows)), policy)

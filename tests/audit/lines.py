@@ -199,7 +199,7 @@ def checkpoint() -> None:
 
 def remember() -> None:
     """Leave a file with code that the user has allowed for a folder, by an earlier `--remember`."""
-    from hpcsimkit.cli import consent
+    from hpcsimkit.experiments import consent
 
     file = Path("home/hpcsimkit/allowed-code.json")
     file.parent.mkdir(parents=True)

@@ -74,7 +74,8 @@ def wrong(name: str, number: int, folder: Path, *, quick: bool) -> str | None:
 def assert_nothing_runs(stage: Stage, *, quick: bool) -> None:
     """Check that nothing is heard while a line reads files in which another leaf is changed each time."""
     read = files_read(stage)
-    assert set(read.values()) == stage.line.reads, f"formats that {stage.line.words!r} reads"
+    listed = ", ".join(sorted(f"{form.name} {file}" for file, form in read.items()))
+    assert set(read.values()) == stage.line.reads, f"formats that {stage.line.words!r} reads: {listed}"
     assert not stage.sound.forbidden, f"{stage.line.words}: {stage.sound.forbidden}"
     found = {}
     for file, form in one_of_each(read).items():

@@ -223,5 +223,5 @@ def test_texts_of_several_lines_in_nodes_of_scontrol(tmp_path: Path) -> None:
         "   CfgTRES", "   Reason=disk is full: CPUTot=1 is not meant\nsee NodeName=other\n   CfgTRES"
     )
     assert read(tmp_path, text, "nodes.txt") == read(tmp_path, SCONTROL, "nodes.txt")
-    with pytest.raises(UsageError, match=r"nodes\.txt:1: node 'a': CPUTot and RealMemory are needed"):
+    with pytest.raises(UsageError, match=r"nodes\.txt:1: node 'a': CPUTot needs a whole number"):
         read(tmp_path, "NodeName=a CPUTot=x\n", "nodes.txt")

@@ -113,7 +113,7 @@ def test_parts_as_they_are_made_have_no_other_attribute() -> None:
 
 
 def test_clusters_and_begun_runs_have_no_parameter_that_would_be_ignored() -> None:
-    """A further one has to be compiled, or refused in :mod:`hpcsimkit.compiled.support`."""
+    """A further one has to be compiled, or refused in :mod:`hpcsimkit.compiled.support`; notes decide nothing."""
     assert set(signature(Nodes).parameters) == {"count"}
-    assert set(signature(Machines).parameters) == {"names", "resources", "amounts", "features"}
+    assert set(signature(Machines).parameters) == {"names", "resources", "amounts", "features", "notes"}
     assert {field.name for field in fields(Begun)} == {"at", "started", "allocations"}

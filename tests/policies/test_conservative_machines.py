@@ -282,7 +282,7 @@ def test_equals_the_naive_simulator(kind: str, data: st.DataObject, order: str) 
     assert all(start <= promise for start, promise in zip(expected, promised, strict=True))
 
 
-@pytest.mark.parametrize("share", [0.8, pytest.param(8, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("share", [1.6, pytest.param(8, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("kind", KINDS)
 def test_equals_the_naive_simulator_beside_jobs_that_exceed(kind: str, share: float) -> None:
     exceeded = []
