@@ -90,7 +90,10 @@ def classes_of(factory: Any) -> list[type]:
 
     if factory is None or inspect.isclass(factory):
         return [factory] if factory else []
-    stages = [part for part in factory().values() if hasattr(part, "reset")]
+    made = factory()
+    stages = [
+        part for part in (made.values() if isinstance(made, dict) else [made]) if hasattr(part, "reset")
+    ]
     inner = [getattr(stage, name, None) for stage in stages for name in ("candidates", "predictor")]
     return [type(each) for each in (*stages, *filter(None, inner))] or [Pipeline]
 
