@@ -14,13 +14,7 @@ class Command(TyperCommand):
     """Command that rejects an option given twice; the parser alone would silently take the last value."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parse the arguments of a command line.
-
-        Raises
-        ------
-        UsageError
-            An option that takes one value is given more than once.
-        """
+        """Parse the arguments of a command line; an option of one value that is given twice is an error."""
         _, _, given = self.make_parser(ctx).parse_args(args=list(args))
         options = Counter(option for option in given if isinstance(option, TyperOption))
         for option, count in options.items():

@@ -309,17 +309,7 @@ def allowed_code(arguments: Mapping[str, Any]) -> list[str]:
 
 
 def experiment_of(kind: type[Kind], arguments: Mapping[str, Any], **changes: object) -> Kind:
-    """Return the experiment defined by the arguments of a command.
-
-    Parameters
-    ----------
-    kind : type
-        Class of the experiment.
-    arguments : mapping
-        Arguments of the command.
-    **changes
-        Values that replace arguments.
-    """
+    """Return the experiment defined by the arguments of a command; `changes` replace arguments."""
     source, allowed = arguments["source"], allowed_code(arguments)
     flags = {name: value for name, value in arguments.items() if name in kind.model_fields} | changes
     flags["allow_code"] = allowed
