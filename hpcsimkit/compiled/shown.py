@@ -216,7 +216,7 @@ class ShownQueue:
 
 
 class ShownRunning:
-    """The running jobs by expected end; see :class:`~hpcsimkit.kernel.system.Running`."""
+    """The running jobs by expected end; see :class:`~hpcsimkit.kernel.capacity.Running`."""
 
     def __init__(self, jobs: Jobs, run: Run) -> None:
         self._jobs, self._run = jobs, run

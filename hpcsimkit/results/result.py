@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["MODE_NAMES", "Result"]
 
 MODE_NAMES = ("none", "ready", "reserved", "backfilled")
-"""Names of the start modes, indexed by :class:`~hpcsimkit.kernel.system.Mode`."""
+"""Names of the start modes, indexed by :class:`~hpcsimkit.kernel.ledger.Mode`."""
 
 ASKED = ("spread", "exclusive", "constraint", "kind")
 OWNERS = ("user", "group", "queue", "partition", "qos")

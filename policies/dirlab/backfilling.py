@@ -23,7 +23,7 @@ def reservation(head: Job, system: System, relax: float = 0.0) -> float:
     which are not corrected if they have passed, plus `relax` times its waiting time until then.
 
     It is read only: a policy that reserves also calls :meth:`Running.sort_ends
-    <hpcsimkit.kernel.system.Running.sort_ends>`.
+    <hpcsimkit.kernel.capacity.Running.sort_ends>`.
     """
     level, cluster = system.free, system.cluster
     for expected_end, _, allocation in system.running.entries:
