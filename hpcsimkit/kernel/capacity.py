@@ -1,4 +1,4 @@
-"""The capacity of a simulated cluster: what is free, and when more of it will be."""
+"""The capacity of a simulated cluster: free capacity, and its expected releases."""
 
 from __future__ import annotations
 

@@ -113,7 +113,7 @@ class FailureEvents:
             self._take(outage, 0)
 
     def _take(self, outage: Outage, left: int) -> int:
-        """Take what is free of an outage; return the number of nodes or machines that are still in use."""
+        """Take the free capacity of an outage; return the number of nodes or machines still in use."""
         if not self._counted:
             return sum([not self._take_machine(int(each), outage.end) for each in outage.machines])
         taken = min(left, max(self._run.system.free, 0))
@@ -152,7 +152,7 @@ class FailureEvents:
                 run.on_stop(job, Outcome.FAILED, True, 0)
 
     def _take_machine(self, machine: int, until: int) -> bool:
-        """Take what is free on a machine; return whether all of it is out of order."""
+        """Take the free capacity of a machine; return whether all of it is out of order."""
         system = self._run.system
         free = np.array(system.free[machine])
         if free.any():

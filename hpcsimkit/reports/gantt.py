@@ -89,7 +89,7 @@ def plot_gantt(result: Result, window: tuple[int, int] | None = None, ax: Axes |
     job takes, so that the blank share is free of each resource. Jobs that complement each other (one takes
     the GPUs, another the memory) may exceed the band; all lanes of that machine are then scaled down. Jobs
     shorter than a 400th of the window are drawn with that length, to be visible. A job that was stopped has a
-    rectangle for each attempt, with a red line where it was stopped; what is out of order is hatched.
+    rectangle for each attempt, with a red line where it was stopped; outages are hatched.
 
     Parameters
     ----------
@@ -124,7 +124,7 @@ def plot_gantt(result: Result, window: tuple[int, int] | None = None, ax: Axes |
 
 
 def _hatch(corners: Floats, ax: Axes) -> None:
-    """Draw what is out of order."""
+    """Draw outages."""
     from matplotlib.patches import PathPatch
 
     if len(corners):
