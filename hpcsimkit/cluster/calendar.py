@@ -1,40 +1,85 @@
-"""Calendars: capacity that is known ahead to be gone for some time, such as during maintenance."""
+"""Calendars: capacity that is known ahead to be gone or reserved for some time, such as for maintenance."""
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 
+import numpy as np
+from numpy.typing import NDArray
+
+from hpcsimkit.cluster.base import Nodes
+from hpcsimkit.cluster.opaque import Allocation, AnyCluster, Level
+from hpcsimkit.cluster.outages import PlannedOutage
 from hpcsimkit.errors import UsageError
+from hpcsimkit.jobs.job import Job
+from hpcsimkit.jobs.workload import Workload
 
 __all__ = ["Calendar", "Window"]
 
 
 @dataclass(frozen=True)
 class Window:
-    """A time during which nodes are gone.
+    """A time during which nodes are gone, or reserved for some users or accounts.
 
     Parameters
     ----------
     start, end : int
         Beginning and end [s], on the clock of the workload; the end is excluded.
     nodes : int
-        Number of nodes, >= 1.
+        Number of nodes of a cluster of counted nodes, >= 1. Default: 1.
+    machines : tuple of str or int
+        Names or numbers (from 0) of the machines of a cluster of machines. Default: none.
+    users, accounts : tuple of str or int
+        Users and accounts (column ``group``) for whose jobs the nodes are reserved, by name or number; with
+        both, a job needs one of each. By default, the nodes are gone for all. On machines only.
+    name : str
+        Name, for pictures and messages. Default: none.
     """
 
     start: int
     end: int
-    nodes: int
+    nodes: int = 1
+    machines: tuple[str | int, ...] = ()
+    users: tuple[str | int, ...] = ()
+    accounts: tuple[str | int, ...] = ()
+    name: str = ""
+
+    @property
+    def reserved(self) -> bool:
+        """Whether the nodes are reserved for some jobs, rather than gone."""
+        return bool(self.users or self.accounts)
+
+    def admits(self, workload: Workload) -> NDArray[np.bool_]:
+        """Return the jobs for which the nodes are reserved, bool, shape (jobs,).
+
+        Examples
+        --------
+        >>> w = Workload({"submit_time": [0, 0], "run_time": [1, 1], "nodes": [1, 1], "user": [3, 4]})
+        >>> Window(0, 9, users=(4,)).admits(w).tolist(), Window(0, 9).admits(w).tolist()
+        ([False, True], [False, False])
+        """
+        admitted = np.full(len(workload), self.reserved)
+        for column, names in (("user", self.users), ("group", self.accounts)):
+            if names:
+                numbers, number_of = np.unique(workload.column(column), return_inverse=True)
+                named = [
+                    each in names or (each >= 0 and workload.label(column, each) in names)
+                    for each in numbers.tolist()
+                ]
+                admitted &= np.array(named, dtype=np.bool_)[number_of]
+        return admitted
 
 
 @dataclass(frozen=True)
 class Calendar:
-    """Windows during which nodes of a cluster are gone, all known from the beginning.
+    """Windows during which nodes of a cluster are gone or reserved, all known from the beginning.
 
-    No job starts that, by its estimate, would run into a window without enough nodes beside it. A job that
-    exceeds its estimate keeps its nodes; the window then has fewer until the job ends.
+    No job starts that, by its estimate, would run into a window without enough nodes beside it, unless the
+    window is reserved for it. A job that exceeds its estimate keeps its nodes; the window then has fewer until
+    the job ends.
 
     Parameters
     ----------
@@ -79,10 +124,59 @@ class Calendar:
     def __bool__(self) -> bool:
         return bool(self.windows)
 
+    def check_nodes(self, cluster: AnyCluster) -> None:
+        """Raise a UsageError if the windows do not fit a cluster of counted nodes."""
+        if not isinstance(cluster, Nodes):
+            raise UsageError(f"a calendar needs counted nodes or machines, found {cluster!r}")
+        for each in self.windows:
+            who = f"window from {each.start} to {each.end} s"
+            if each.machines:
+                raise UsageError(f"{who}: the cluster has counted nodes, found machine {each.machines[0]!r}")
+            if each.reserved:
+                raise UsageError(f"{who}: reservations for users or accounts need machines, found {cluster!r}")
+        for time, gone in self.steps:
+            if gone > cluster.count:
+                raise UsageError(f"windows at {time} s: {gone} nodes are gone at once, of {cluster.count}")
+
+    @property
+    def outages(self) -> list[PlannedOutage]:
+        """The windows on machines that are gone for all, as outages that stop no job."""
+        return [
+            PlannedOutage(each.start, each.end, machines=each.machines, drain=True)
+            for each in self.windows
+            if not each.reserved
+        ]
+
     @property
     def steps(self) -> list[tuple[int, int]]:
         """Each time [s] from which another number of nodes is gone, and the number."""
         return list(zip(self.times, self._gone[1:], strict=True))
+
+    def level_for(
+        self, job: Job, level: Level, now: int, end: int, releases: Iterable[tuple[int, int, Allocation]]
+    ) -> Level:
+        """Return the part of the capacity that is free now which a job may use until its expected end.
+
+        Parameters
+        ----------
+        job : Job
+            The job.
+        level : int
+            Number of free nodes.
+        now, end : int
+            Present time and expected end of the job [s].
+        releases : iterable of (int, int, int)
+            Expected releases of nodes by running jobs: time [s], tie-breaker and number, by time.
+        """
+        least, there = level, level + self.gone(now)
+        coming = iter(releases)
+        following = next(coming, None)
+        for time, gone in self.between(now, end):
+            while following is not None and max(following[0], now + 1) <= time:
+                there = there + following[2]
+                following = next(coming, None)
+            least = min(least, there - gone)
+        return least
 
     def gone(self, at: int) -> int:
         """Return the number of nodes that are gone at a time [s]."""

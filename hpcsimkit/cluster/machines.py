@@ -199,6 +199,12 @@ class Machines(Cluster[MachineLevel, Allocation]):
     def __repr__(self) -> str:
         return f"Machines({len(self)}: {amounts_text(self.resources, self.totals)})"
 
+    @cached_property
+    def numbers(self) -> Mapping[str | int, int]:
+        """The number of each machine, by its name and by the number itself."""
+        numbers: dict[str | int, int] = {number: number for number in range(len(self))}
+        return numbers | {name: number for number, name in enumerate(self.names)}
+
     @property
     def summary(self) -> str:
         """Number of machines and their total resources, in words."""
