@@ -92,6 +92,7 @@ class Run(Scheduler):
         self._restart = parameters.setup.restart
         self.down: list[tuple[int, int, Allocation]] = []
         self.planned: set[int] = set()
+        self._down_nodes = 0, 0  # since when, and how many, by the calendar of counted nodes
         self._failures: FailureEvents | None = None
         self._follow(parameters.setup.calendar)
         self.reset()
@@ -126,6 +127,8 @@ class Run(Scheduler):
         StalledError
             Jobs are still waiting.
         """
+        if self._gone:
+            self._count_down(until=self.system.calendar.times[-len(self._changes) - 1])
         finish(self.system, self.callbacks.on_finish)
 
     # --- events ----------------------------------------------------------------------------------------
@@ -184,6 +187,8 @@ class Run(Scheduler):
         self._over(job)
         if self._failures is not None:
             self._failures.after_end()
+        if self._gone:
+            self._count_down()
 
     def _over(self, job: Job) -> None:
         """Process what follows from the end of a job, or from the end of its last attempt."""
@@ -233,6 +238,17 @@ class Run(Scheduler):
         gone, before = system.calendar.gone(now), self._gone
         if gone != before:
             system.free, self._gone = system.free + before - gone, gone
+            self._count_down()
+
+    def _count_down(self, until: int | None = None) -> None:
+        """Record the nodes that were down up to now, and count those that are: gone and not in use."""
+        now = self.clock.now if until is None else until
+        since, nodes = self._down_nodes
+        down = self._gone + min(self.system.free, 0)  # less by the nodes that jobs keep beyond their estimates
+        if down != nodes or until is not None:
+            if nodes and now > since:
+                self.down.append((since, now, nodes))
+            self._down_nodes = now, down
 
     def _schedule_change(self) -> None:
         """Schedule the next change of the calendar; each one schedules the next."""
