@@ -76,7 +76,6 @@ class Closures:
         UsageError
             A window names no machines, or one that does not exist.
         """
-        numbers = cluster.numbers
         found = []
         for window in sorted(windows, key=lambda each: each.start):
             who = f"window from {window.start} to {window.end} s"
@@ -84,9 +83,10 @@ class Closures:
                 raise UsageError(f"{who}: the machines of {cluster!r} must be named")
             closed = np.zeros(len(cluster), dtype=np.bool_)
             for machine in window.machines:
-                if machine not in numbers:
+                found_here = cluster.matching(machine)
+                if not found_here:
                     raise UsageError(f"{who}: {cluster!r} has no machine {machine!r}")
-                closed[numbers[machine]] = True
+                closed[found_here] = True
             found.append(Closure(window.start, window.end, closed, window.admits(workload)))
         return cls(found)
 
@@ -117,11 +117,16 @@ class Closures:
         return np.logical_or.reduce(found) if found else None
 
     def level_for(
-        self, job: Job, level: MachineLevel, now: int, end: int, releases: Iterable[tuple[int, int, Allocation]]
+        self,
+        job: Job,
+        level: MachineLevel,
+        now: int,
+        end: int,
+        releases: Iterable[tuple[int, int, Allocation]],
     ) -> MachineLevel:
         """Return the free capacity that a job may use until its expected end.
 
-        The parameters are those of :meth:`Calendar.level_for <hpcsimkit.cluster.calendar.Calendar.level_for>`.
+        See :meth:`Calendar.level_for <hpcsimkit.cluster.calendar.Calendar.level_for>`.
         """
         return without(level, self.machines(job, now, end))
 

@@ -94,12 +94,13 @@ class Run(Scheduler):
         self.planned: set[int] = set()
         self._down_nodes = 0, 0  # since when, and how many, by the calendar of counted nodes
         self._failures: FailureEvents | None = None
-        self._follow(parameters.setup.calendar)
+        self.calendar = parameters.setup.calendar.on(workload)
+        self._follow(self.calendar)
         self.reset()
         for notify in self.callbacks.on_begin:
             notify(self.system)
         self.events.begin(self)
-        gone = parameters.setup.calendar.outages if isinstance(self.system.calendar, Closures) else []
+        gone = self.calendar.outages if isinstance(self.system.calendar, Closures) else []
         if parameters.setup.outages is not None or gone:
             self._failures = FailureEvents(parameters.setup.outages, gone, self, parameters.cluster)
 
@@ -244,7 +245,9 @@ class Run(Scheduler):
         """Record the nodes that were down up to now, and count those that are: gone and not in use."""
         now = self.clock.now if until is None else until
         since, nodes = self._down_nodes
-        down = self._gone + min(self.system.free, 0)  # less by the nodes that jobs keep beyond their estimates
+        down = self._gone + min(
+            self.system.free, 0
+        )  # less by the nodes that jobs keep beyond their estimates
         if down != nodes or until is not None:
             if nodes and now > since:
                 self.down.append((since, now, nodes))

@@ -118,7 +118,8 @@ def _violations(
         each = result.by_attempt
         yield from impossible_places(parameters.cluster, each.workload, each, None)
     yield from impossible_during_outages(parameters.cluster, result)
-    yield from impossible_beside_reservations(parameters.cluster, parameters.setup.calendar, result)
+    calendar = parameters.setup.calendar.on(workload)
+    yield from impossible_beside_reservations(parameters.cluster, calendar, result)
 
 
 def _of(ran: Mask | None, wrong: Mask) -> Mask:

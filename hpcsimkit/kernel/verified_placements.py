@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsimkit.cluster.base import Nodes
+from hpcsimkit.cluster.calendar import Calendar
 from hpcsimkit.cluster.limited import NODES
 from hpcsimkit.cluster.machines import Machines
-from hpcsimkit.cluster.calendar import Calendar
 from hpcsimkit.cluster.opaque import AnyCluster
 from hpcsimkit.cluster.partitions import Partitions
 from hpcsimkit.jobs.constraint import counted, satisfied
@@ -151,16 +151,16 @@ class _Jobs(NamedTuple):
             yield f"{self.starts(found.row)}, {text.format(**numbers, **names)}"
 
 
-def impossible_beside_reservations(
-    cluster: AnyCluster, calendar: Calendar, result: Result
-) -> Iterator[str]:
+def impossible_beside_reservations(cluster: AnyCluster, calendar: Calendar, result: Result) -> Iterator[str]:
     """Yield a job that starts on machines while they are reserved for others."""
     each = result.by_attempt
     whole = cluster.whole if isinstance(cluster, Partitions) else cluster
-    for window in calendar.windows if isinstance(whole, Machines) else ():
+    if not isinstance(whole, Machines):
+        return
+    for window in calendar.windows:
         if window.reserved and each.placements is not None:
             job, start = each.placements.job, each.start_time
-            numbers = [whole.numbers[machine] for machine in window.machines]
+            numbers = [number for machine in window.machines for number in whole.matching(machine)]
             within = (start >= window.start) & (start < window.end) & ~window.admits(each.workload)
             wrong = within[job] & np.isin(each.placements.machine, numbers)
             for item in np.flatnonzero(wrong)[:1]:

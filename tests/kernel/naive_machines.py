@@ -75,7 +75,11 @@ class Site:
         """What of it is left to a job that runs from an instant on, beside the windows?"""
         left = list(free)
         for window in self.windows:
-            if window.begin < begin + job.estimate and begin < window.end and job.number not in window.open_to:
+            if (
+                window.begin < begin + job.estimate
+                and begin < window.end
+                and job.number not in window.open_to
+            ):
                 for machine in window.machines:
                     left[machine] = NOTHING
         return left

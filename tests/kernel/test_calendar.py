@@ -157,13 +157,15 @@ def test_wrong_calendars() -> None:
             Calendar([window])  # type: ignore[list-item]
     with pytest.raises(UsageError, match="calendar needs a Calendar, found 5"):
         run(jobs, "fcfs", calendar=5)
-    with pytest.raises(UsageError, match=r"window from 10 to 20 s: the machines of Machines\(4: 4 cpus\) must"):
+    with pytest.raises(
+        UsageError, match=r"window from 10 to 20 s: the machines of Machines\(4: 4 cpus\) must"
+    ):
         run(jobs, "fcfs", cluster=Machines.of(4, cpus=1), calendar=DRAIN)
     with pytest.raises(UsageError, match="windows at 12 s: 5 nodes are gone at once, of 4"):
         run(jobs, "fcfs", calendar=Calendar([Window(10, 20, 3), Window(12, 15, 2)]))
     with pytest.raises(UsageError, match="the cluster has counted nodes, found machine 'node1'"):
         run(jobs, "fcfs", calendar=Calendar([Window(10, 20, machines=("node1",))]))
-    with pytest.raises(UsageError, match="reservations for users or accounts need machines"):
+    with pytest.raises(UsageError, match="reservations for users or accounts need machines: Nodes"):
         run(jobs, "fcfs", calendar=Calendar([Window(10, 20, users=(1,))]))
     partitions = Partitions([Partition("a", nodes=4), Partition("b", nodes=4)])
     placed = Workload({**jobs.columns, "partition": [1]}, labels={"partition": ("a", "b")})

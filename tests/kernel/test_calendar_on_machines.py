@@ -138,8 +138,8 @@ def test_a_preemptor_stops_nobody_for_a_machine_that_is_about_to_go() -> None:
     workload = jobs_on_machines(jobs, qos=[0, 1, 1])
     result = simulate(workload, policy, one, Window(10, 20, machines=(0,)))
     assert result.start_time.tolist() == [0, 20, 30] and result.attempts is None
+    counted = Workload({"submit_time": [0], "run_time": [1], "nodes": [1], "qos": [0]}, machine_size=4)
     with pytest.raises(UsageError, match="beside a calendar needs machines"):
-        counted = Workload({"submit_time": [0], "run_time": [1], "nodes": [1], "qos": [0]}, machine_size=4)
         simulate(counted, policy, 4, Window(10, 20))
 
 
@@ -152,7 +152,9 @@ def test_what_is_refused() -> None:
             job = system.queue.first()
             system.start(job, system.cluster.place(job, system.free))
 
-    with pytest.raises(ScheduleError, match=r"job 1 at t=0 s: Allocation\(\[0\], .* does not lie within what"):
+    with pytest.raises(
+        ScheduleError, match=r"job 1 at t=0 s: Allocation\(\[0\], .* does not lie within what"
+    ):
         Simulation(jobs_on_machines(jobs), Rash(), TWO, calendar=Calendar([window])).run()
     with pytest.raises(UsageError, match=r"window from 5 to 6 s: Machines\(2: 8 cpus\) has no machine 'x'"):
         simulate(jobs, "fcfs", TWO, Window(5, 6, machines=("x",)))
@@ -175,7 +177,9 @@ def cases(draw: st.DrawFn) -> Case:
     """Draw jobs and one to three windows, each open to none or to some of the jobs."""
     cluster, jobs = draw(machine_cases.cases(exact=draw(st.booleans())))
     if not cluster.capacity.any(axis=1).all():  # a machine with nothing has nothing to close
-        cluster = Machines(cluster.names, cluster.resources, np.maximum(cluster.capacity, 1), cluster.features)
+        cluster = Machines(
+            cluster.names, cluster.resources, np.maximum(cluster.capacity, 1), cluster.features
+        )
     windows = []
     for _ in range(draw(st.integers(1, 3))):
         begin, machines = draw(st.integers(0, 30)), st.sets(st.integers(0, len(cluster) - 1), min_size=1)

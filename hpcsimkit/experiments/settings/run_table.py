@@ -61,6 +61,7 @@ if TYPE_CHECKING:
         locality: str | None = None
         failures: str | None = None
         restart: str | None = None
+        calendar: Any = None
 
 else:
     fields = {option.key: _field_of(name, option) for name, option in OPTIONS.items() if option.key}
