@@ -31,8 +31,7 @@ class LimitedProfile(LevelProfile):
 
     Examples
     --------
-    >>> from hpcsimkit.cluster.closures import Closures
-    from hpcsimkit.cluster.limited import limited
+    >>> from hpcsimkit.cluster.limited import limited
     >>> from hpcsimkit.cluster.machines import Machines
     >>> cluster = limited(Machines.of(2, cpus=4), {"cpus": 5})
     >>> machines = MachineProfile(cluster.unlimited, 0, cluster.capacity)
