@@ -53,6 +53,14 @@ class Window:
     accounts: tuple[str | int, ...] = ()
     name: str = ""
 
+    @classmethod
+    def of(cls, record: Mapping[str, Any]) -> Window:
+        """Return the window of a :attr:`record`."""
+        values: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value for name, value in record.items()
+        }
+        return cls(**values)
+
     @property
     def record(self) -> dict[str, Any]:
         """The parameters that differ from their default values, besides the name."""
