@@ -77,7 +77,7 @@ class MachineProfile(LevelProfile):
         need, first = self.cluster.need(job), max(self._position(after + 1) - 1, self._first)
         begins = np.maximum(self._begins[first : self._last], after)
         ends = begins.searchsorted(begins + duration)
-        closed = tuple(self.closures.closed_to(job, after))
+        closed = self._closed_to(job, after)
         if self._in_parts(need):
             return self._earliest_in_parts(need, first, begins, ends, closed)
         machines = self._first_throughout(need, first, first + int(ends[0]), closed)
@@ -99,7 +99,7 @@ class MachineProfile(LevelProfile):
             return super().earlier(job, start, duration, allocation, until)
         begins = self._begins[first : min(present, self._position(until))]
         last = self._position(begins[-1] + duration)
-        usable = self._usable(need, first, last, tuple(self.closures.closed_to(job, self.begin)))
+        usable = self._usable(need, first, last, self._closed_to(job, self.begin))
         usable[present - first :, self._numbers(allocation)] = True  # held by its own reservation
         ends = self._begins[first:last].searchsorted(begins + duration)
         found = _first_hole(usable, ends, need)
@@ -109,8 +109,10 @@ class MachineProfile(LevelProfile):
 
     def fits(self, job: Job, duration: int) -> bool:
         """Return whether a job fits from the start of the profile for a duration [s]."""
-        closed = self.closures.machines(job, self.begin, self.begin + duration)
-        return self.cluster.fits(job, without(self._least(duration), closed))
+        level = self._least(duration)
+        if self.closures:
+            level = without(level, self.closures.machines(job, self.begin, self.begin + duration))
+        return self.cluster.fits(job, level)
 
     def _first_throughout(
         self, need: Need, first: int, last: int, closed: tuple[Closure, ...]
@@ -164,6 +166,10 @@ class MachineProfile(LevelProfile):
         """Return the position of the first step that begins at or after an instant."""
         return self._first + int(self._begins[self._first : self._last].searchsorted(at))
 
+    def _closed_to(self, job: Job, after: int) -> tuple[Closure, ...]:
+        """Return the closures that do not admit a job, as far as they are not over at a time [s]."""
+        return tuple(self.closures.closed_to(job, after)) if self.closures else ()
+
     def _closed_steps(
         self, closed: tuple[Closure, ...], first: int, last: int
     ) -> Iterator[tuple[slice, Mask]]:
@@ -190,8 +196,9 @@ class MachineProfile(LevelProfile):
             usable &= (table == need.shape.capacity[machines].T[:, None]).all(axis=0)
         if need.allowed is not None:
             usable &= need.allowed[machines]
-        for steps, shut in self._closed_steps(closed, first, last):
-            usable[steps] &= ~shut[machines]
+        if closed:
+            for steps, shut in self._closed_steps(closed, first, last):
+                usable[steps] &= ~shut[machines]
         return usable
 
     def _in_parts(self, need: Need) -> bool:

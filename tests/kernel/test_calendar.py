@@ -124,6 +124,20 @@ def test_a_job_that_exceeds_its_estimate_keeps_its_nodes() -> None:
     assert starts(jobs, "fcfs+easy", calendar=DRAIN) == [0, 20]
 
 
+def test_nodes_that_the_calendar_takes_are_down_unless_jobs_keep_them() -> None:
+    """Two of the three nodes from 10 s on, the third when the job on two of them ends; one until 25 s."""
+    calendar = Calendar([Window(10, 20, 3), Window(12, 25, 1)])
+    jobs = workload([(0, 15, 5, 2), (2, 30, 30, 1)], 4)
+    result = run(jobs, "fcfs+easy", calendar=calendar)
+    down = result.downtime
+    assert down is not None and result.start_time.tolist() == [0, 20]
+    assert list(zip(down.start.tolist(), down.end.tolist(), down.amount.tolist(), strict=True)) == [
+        (10, 15, 2),
+        (15, 20, 4),
+        (20, 25, 1),
+    ]
+
+
 def test_a_run_may_begin_within_a_window() -> None:
     assert starts(workload([(12, 5, 5, 1), (13, 5, 5, 4)], 4), "fcfs", calendar=DRAIN) == [20, 25]
 

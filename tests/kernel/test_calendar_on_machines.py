@@ -9,15 +9,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hpcsimkit.cluster.allocation import Allocation
 from hpcsimkit.cluster.calendar import Calendar, Window
+from hpcsimkit.cluster.closures import Closure, Closures
+from hpcsimkit.cluster.machine_profile import MachineProfile
 from hpcsimkit.cluster.machines import Machines
 from hpcsimkit.cluster.partitions import Partition, Partitions
-from hpcsimkit.errors import ScheduleError, UsageError
+from hpcsimkit.errors import ImpossibleScheduleError, ScheduleError, UsageError
 from hpcsimkit.experiments.parts.registry import make
+from hpcsimkit.jobs.job import Job
 from hpcsimkit.jobs.workload import Workload
+from hpcsimkit.kernel.observers import Promises
 from hpcsimkit.kernel.policy import Policy
 from hpcsimkit.kernel.simulation import Simulation
 from hpcsimkit.kernel.system import System
+from hpcsimkit.kernel.verification import verify
 from hpcsimkit.results.result import Result
 from tests.kernel import machine_cases, naive_machines
 from tests.kernel.machine_helpers import Asked, asked, jobs_on_machines, placed
@@ -76,6 +82,17 @@ def test_a_job_that_exceeds_its_estimate_keeps_its_machine() -> None:
     ]
 
 
+def test_plans_of_reservations_are_not_made_anew_for_what_was_announced() -> None:
+    simulation = Simulation(
+        jobs_on_machines([asked(0, 30, cpus=4)]),
+        make("fcfs+conservative"),
+        TWO,
+        calendar=Calendar([Window(10, 20, machines=("node2",))]),
+    )
+    result = simulation.run()
+    assert simulation.system.corrections == 0 and result.downtime is not None
+
+
 def test_a_reservation_is_for_the_jobs_of_its_users() -> None:
     """Of the two jobs, that of user 7 may run on node1 at any time."""
     jobs = [asked(0, 30, cpus=4), asked(0, 30, cpus=4), asked(0, 30, cpus=4)]
@@ -118,6 +135,19 @@ def test_partitions_see_the_windows_of_their_machines() -> None:
     assert result.start_time.tolist() == [20, 0, 31, 1]
 
 
+@pytest.mark.parametrize("policy", ["fcfs", "fcfs+easy", "fcfs+conservative"])
+def test_jobs_of_a_partition_wait_for_the_end_of_a_reservation(policy: str) -> None:
+    partitions = Partitions(
+        [Partition("a", machines=("node1",)), Partition("b", machines=("node2",))], machines=TWO
+    )
+    workload = jobs_on_machines([asked(0, 11, cpus=4), asked(1, 11, cpus=4)], partition=[0, 0])
+    workload = Workload(
+        workload.columns, resources=workload.resources, labels={"partition": ("a", "b"), "constraint": ()}
+    )
+    window = Window(10, 20, machines=("node1",), users=(7,))
+    assert simulate(workload, policy, partitions, window).start_time.tolist() == [20, 31]
+
+
 def test_limits_of_a_partition_hold_beside_windows() -> None:
     partitions = Partitions([Partition("a", in_use={"cpus": 4})], machines=TWO)
     jobs = [asked(0, 11, cpus=4), asked(0, 5, cpus=4), asked(0, 4, cpus=2)]
@@ -141,6 +171,59 @@ def test_a_preemptor_stops_nobody_for_a_machine_that_is_about_to_go() -> None:
     counted = Workload({"submit_time": [0], "run_time": [1], "nodes": [1], "qos": [0]}, machine_size=4)
     with pytest.raises(UsageError, match="beside a calendar needs machines"):
         simulate(counted, policy, 4, Window(10, 20))
+
+
+def test_promises_are_those_beside_the_windows() -> None:
+    """The head could start at 10 s without the window, and is promised 20 s."""
+    promises = Promises()
+    jobs = jobs_on_machines([asked(0, 10, cpus=4), asked(0, 11, nodes=2, cpus=4)])
+    calendar = Calendar([Window(15, 20, machines=("node1",))])
+    Simulation(jobs, make("fcfs+easy"), TWO, calendar=calendar, observers=[promises]).run()
+    assert (promises.made, promises.broken) == (1, 0)
+
+
+def test_a_start_on_reserved_machines_is_an_impossible_schedule() -> None:
+    jobs = jobs_on_machines([asked(0, 30, cpus=4), asked(15, 1, cpus=4)], user=[1, 2])
+    plain = Simulation(jobs, make("fcfs"), TWO)
+    made = plain.run()
+    for users, wrong in (((2,), False), ((1,), True)):
+        calendar = Calendar([Window(10, 20, machines=("node2",), users=users)])
+        simulation = Simulation(jobs, make("fcfs"), TWO, calendar=calendar, name="fcfs")
+        if wrong:
+            with pytest.raises(
+                ImpossibleScheduleError, match=r"job 2 starts at t=15 s on machine node2, which is res"
+            ):
+                verify(simulation, made)
+        else:
+            verify(simulation, made)
+
+
+# --- profiles --------------------------------------------------------------------------------------------
+
+
+def closed_profile() -> tuple[MachineProfile, Job]:
+    """A profile of one machine that is closed from 10 to 20 s, and a job that needs all of it for 11 s."""
+    one = Machines.of(1, cpus=4)
+    (job,) = jobs_on_machines([asked(0, 11, cpus=4)]).jobs
+    profile = MachineProfile(one, 0, one.capacity)
+    profile.close(Closures([Closure(10, 20, np.array([True]), np.array([False]))]))
+    return profile, job
+
+
+def test_a_profile_keeps_the_ends_of_closures_when_levels_become_equal() -> None:
+    profile, job = closed_profile()
+    for start, end in ((10, 15), (5, 20), (20, 30)):
+        profile.occupy(start, end, Allocation([0], [[2]]))
+        profile.release(start, end, Allocation([0], [[2]]))
+    assert profile.earliest(job, 11, 0)[0] == 20 and profile.earliest(job, 10, 0)[0] == 0
+
+
+def test_no_reservation_moves_into_a_closure() -> None:
+    profile, job = closed_profile()
+    allocation = Allocation([0], [[4]])
+    profile.occupy(40, 51, allocation)
+    assert profile.earlier(job, 40, 11, allocation, 100)[0] == 20
+    assert profile.earlier(job, 40, 10, allocation, 100)[0] == 0
 
 
 def test_what_is_refused() -> None:
