@@ -23,8 +23,9 @@ from hpcsimkit.compiled.orders import KEYS, dense_ranks, keys_of
 from hpcsimkit.errors import UsageError
 from hpcsimkit.jobs.columns import TIME_LIMIT
 from hpcsimkit.jobs.workload import Workload
-from hpcsimkit.kernel.begun import Begun, has_past
+from hpcsimkit.kernel.begun import Begun
 from hpcsimkit.kernel.event_order import DirlabOrder, EventOrder, TextbookOrder
+from hpcsimkit.kernel.past import has_past
 from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.kernel.policy import Policy, Requested
 from hpcsimkit.kernel.reservation import EASY

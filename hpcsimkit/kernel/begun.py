@@ -8,13 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hpcsimkit.cluster.opaque import Allocation, AnyCluster
-from hpcsimkit.cluster.partitions import Partitions
+from hpcsimkit.cluster.opaque import Allocation
 from hpcsimkit.errors import ScheduleError, UsageError
 from hpcsimkit.jobs.job import Job
 from hpcsimkit.jobs.workload import SCALED, Workload
 from hpcsimkit.kernel.ledger import Mode
-from hpcsimkit.kernel.setup import Setup
 from hpcsimkit.kernel.system import System
 from hpcsimkit.results.result import Result
 from hpcsimkit.workloads.readers.cells import date
@@ -23,7 +21,7 @@ from hpcsimkit.workloads.readers.local_time import calendar_of
 if TYPE_CHECKING:
     from hpcsimkit.kernel.policy import Policy
 
-__all__ = ["BeginAt", "Begun", "begun_at", "begun_in", "begun_in_log", "has_past", "remarks_on", "resume"]
+__all__ = ["BeginAt", "Begun", "begun_at", "begun_in", "begun_in_log", "remarks_on", "resume"]
 
 
 @dataclass(frozen=True)
@@ -52,7 +50,7 @@ class Begun:
     rejected : collection of int
         Rows of jobs submitted by `at` that neither started nor wait. Default: none.
     before : str
-        What the starts are taken from, such as ``"log"``. If given, metrics leave out the jobs submitted
+        Source of the starts, such as ``"log"``. If given, metrics leave out the jobs submitted
         before `at`, and a job that does not fit at its start time starts as soon as it fits, or waits, since
         logs may have more in use than the cluster has. By default, such a job is an error.
 
@@ -155,21 +153,6 @@ class BeginAt:
     def record(self) -> dict[str, Any]:
         """The plain values of the parameters."""
         return {"at": self.at, "before": "log" if self.policy is None else repr(self.policy)}
-
-
-def has_past(begun: Begun, workload: Workload, setup: Setup, cluster: AnyCluster) -> bool:
-    """Return whether the time before a begun run is simulated, too, instead of its running jobs set at once.
-
-    It is if jobs have ended or were rejected, and if more than running jobs depends on the past: partitions,
-    gates, changes of capacity.
-    """
-    if begun.before or begun.rejected or setup.all_gates or setup.calendar or setup.outages is not None:
-        return True
-    if isinstance(cluster, Partitions) and not cluster.is_whole:
-        return True
-    rows = np.fromiter(begun.started, dtype=np.int64, count=len(begun.started))
-    start = np.fromiter(begun.started.values(), dtype=np.int64, count=len(rows))
-    return bool((start + workload.column("run_time")[rows] <= begun.at).any())
 
 
 def resume(job: Job, start: int, allocation: Allocation | None, system: System) -> None:

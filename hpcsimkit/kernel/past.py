@@ -5,15 +5,36 @@ from __future__ import annotations
 from collections import deque
 from typing import Any
 
+import numpy as np
+
+from hpcsimkit.cluster.opaque import AnyCluster
+from hpcsimkit.cluster.partitions import Partitions
 from hpcsimkit.errors import ScheduleError
+from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.begun import Begun
 from hpcsimkit.kernel.ledger import State
 from hpcsimkit.kernel.scheduler import Scheduler
+from hpcsimkit.kernel.setup import Setup
 from hpcsimkit.kernel.system import System
 
-__all__ = ["Past"]
+__all__ = ["Past", "has_past"]
 
 NOT_YET = State.UNSEEN, State.HELD
+
+
+def has_past(begun: Begun, workload: Workload, setup: Setup, cluster: AnyCluster) -> bool:
+    """Return whether the time before a begun run is simulated, too, instead of its running jobs set at once.
+
+    It is if jobs have ended or were rejected, and if more than running jobs depends on the past: partitions,
+    gates, changes of capacity.
+    """
+    if begun.before or begun.rejected or setup.all_gates or setup.calendar or setup.outages is not None:
+        return True
+    if isinstance(cluster, Partitions) and not cluster.is_whole:
+        return True
+    rows = np.fromiter(begun.started, dtype=np.int64, count=len(begun.started))
+    start = np.fromiter(begun.started.values(), dtype=np.int64, count=len(rows))
+    return bool((start + workload.column("run_time")[rows] <= begun.at).any())
 
 
 class Past:

@@ -13,13 +13,13 @@ from hpcsimkit.cluster.opaque import Allocation, AnyCluster
 from hpcsimkit.errors import UsageError
 from hpcsimkit.jobs.job import Job
 from hpcsimkit.jobs.workload import Workload
-from hpcsimkit.kernel.begun import Begun, has_past, resume
+from hpcsimkit.kernel.begun import Begun, resume
 from hpcsimkit.kernel.clock import ARRIVAL, CHANGE, GIVE, RETURN, Instant
 from hpcsimkit.kernel.failures import FailureEvents
 from hpcsimkit.kernel.gate import Gates
 from hpcsimkit.kernel.ledger import Ledger
 from hpcsimkit.kernel.observers import Callbacks, Observer
-from hpcsimkit.kernel.past import Past
+from hpcsimkit.kernel.past import Past, has_past
 from hpcsimkit.kernel.policy import Policy
 from hpcsimkit.kernel.scheduler import Scheduler, SchedulerParameters
 from hpcsimkit.kernel.stalls import finish

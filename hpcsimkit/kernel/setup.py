@@ -291,8 +291,8 @@ class Setup:
         metadata=_about(
             key="begin_at",
             metavar="TEXT",
-            meaning="Time from which the policy schedules, in seconds or as a date; starts before it are those "
-            "of the log or, with 'TIME, POLICY', of another policy",
+            meaning="Time from which the policy schedules, in seconds or as a date; starts before it are "
+            "those of the log or, with 'TIME, POLICY', of another policy",
             decides="schedule",
             unset="the first submission",
             recorded=lambda begin_at: {"begin_at": begin_at.record},

@@ -18,13 +18,14 @@ from hpcsimkit.cluster.partitions import Partitions
 from hpcsimkit.errors import UsageError
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.attempts import attempts_of, downtime_of
-from hpcsimkit.kernel.begun import Begun, has_past
+from hpcsimkit.kernel.begun import Begun
 from hpcsimkit.kernel.clock import Clock, gc_frozen
 from hpcsimkit.kernel.decision import Decision
 from hpcsimkit.kernel.event_order import TextbookOrder
 from hpcsimkit.kernel.guard import Guard, guarded
 from hpcsimkit.kernel.observers import Observer
 from hpcsimkit.kernel.partitioned import run_of
+from hpcsimkit.kernel.past import has_past
 from hpcsimkit.kernel.policy import Policy
 from hpcsimkit.kernel.service_time import as_service_time
 from hpcsimkit.kernel.setup import OPTIONS, Setup
