@@ -22,6 +22,7 @@ from hpcsimkit.kernel.gate import Gates
 from hpcsimkit.kernel.ledger import Ledger
 from hpcsimkit.kernel.observers import Callbacks, Observer
 from hpcsimkit.kernel.parameters import parts
+from hpcsimkit.kernel.past import Past, has_past
 from hpcsimkit.kernel.policy import Policy, Preemptor
 from hpcsimkit.kernel.scheduler import Scheduler, SchedulerParameters
 from hpcsimkit.kernel.stage import Hearing
@@ -77,7 +78,9 @@ class Run(Scheduler):
         workload = parameters.workload.killed_at_limit if kill else parameters.workload
         self.gates = Gates(parameters.setup.all_gates, workload)
         self._gated = bool(self.gates)
-        self.begun = parameters.setup.begun
+        begun = parameters.setup.begun
+        with_past = begun is not None and has_past(begun, workload, parameters.setup, parameters.cluster)
+        self.begun = None if with_past else begun
         self._service_time = parameters.setup.service_time
         self.cut_short: list[int] = []
         self.served: dict[int, int] = {}
@@ -97,12 +100,21 @@ class Run(Scheduler):
         self.calendar = parameters.setup.calendar.on(workload)
         self._follow(self.calendar)
         self.reset()
+        if begun is not None and with_past:
+            for scheduler in self.acting:
+                scheduler.replace_passes(Past(begun, scheduler).schedule)
         for notify in self.callbacks.on_begin:
             notify(self.system)
         self.events.begin(self)
         gone = self.calendar.outages if isinstance(self.system.calendar, Closures) else []
         if parameters.setup.outages is not None or gone:
-            self._failures = FailureEvents(parameters.setup.outages, gone, self, parameters.cluster)
+            first = None if begun is None else begun.at
+            self._failures = FailureEvents(parameters.setup.outages, gone, self, parameters.cluster, first)
+
+    @property
+    def acting(self) -> list[Scheduler]:
+        """The schedulers that have passes: the run itself, or one for each partition."""
+        return [self]
 
     def _scheduled(self, parameters: RunParameters) -> tuple[Policy, AnyCluster]:
         """Return the policy and the cluster of the run."""

@@ -62,6 +62,7 @@ if TYPE_CHECKING:
         failures: str | None = None
         restart: str | None = None
         calendar: Any = None
+        begin_at: str | None = None
 
 else:
     fields = {option.key: _field_of(name, option) for name, option in OPTIONS.items() if option.key}
