@@ -19,6 +19,7 @@ from hpcsimkit.errors import ImpossibleScheduleError, ScheduleError, UsageError
 from hpcsimkit.experiments.parts.registry import make
 from hpcsimkit.jobs.job import Job
 from hpcsimkit.jobs.workload import Workload
+from hpcsimkit.kernel.begun import Begun
 from hpcsimkit.kernel.observers import Promises
 from hpcsimkit.kernel.policy import Policy
 from hpcsimkit.kernel.simulation import Simulation
@@ -303,6 +304,30 @@ FILLERS = (*RESERVATIONS, "+conservative")
 @given(case=cases(), order=st.sampled_from(sorted(ORDERS)))
 def test_schedules_equal_naive_ones(case: Case, order: str, filler: str) -> None:
     assert_equal(case, order, filler)
+
+
+@pytest.mark.parametrize("filler", ["", "+easy", "+easy-k(2)"])
+@given(case=cases(), share=st.floats(0, 1))
+def test_a_run_that_begins_beside_windows_goes_on_as_before(case: Case, share: float, filler: str) -> None:
+    cluster, jobs, windows = case
+    workload = jobs_on_machines(jobs, user=list(range(len(jobs))))
+    each = [Window(one.begin, one.end, machines=one.machines, users=one.open_to) for one in windows]
+    whole = simulate(workload, f"fcfs{filler}", cluster, *each)
+    start, end = whole.start_time, whole.end_time
+    at = int(start.min() + share * (end.max() - start.min()))
+    running = (start < at) & (end > at)
+    kept = np.flatnonzero((start >= at) | running)
+    row = {int(job): place for place, job in enumerate(kept)}
+    assert whole.placements is not None
+    begun = Begun(
+        at,
+        {row[job]: int(start[job]) for job in np.flatnonzero(running).tolist()},
+        {row[job]: whole.placements.allocation(job) for job in np.flatnonzero(running).tolist()},
+    )
+    if len(kept):
+        policy = make(f"fcfs{filler}")
+        rest = Simulation(workload.select(kept), policy, cluster, calendar=Calendar(each), begun=begun)
+        assert rest.run().start_time.tolist() == start[kept].tolist()
 
 
 @pytest.mark.slow
