@@ -158,7 +158,7 @@ def event_problem(part: Parameters) -> str | None:
     >>> class Counter(Hearing):
     ...     def on_finish(self, job, system): ...
     >>> event_problem(Counter())
-    "Counter.on_finish is never called; known: on_submit, on_start, on_end, on_stop"
+    'Counter.on_finish is never called; known: on_submit, on_start, on_end, on_stop'
     """
     events = [name for name in vars(Hearing) if name.startswith(EVENT)]
     for cls in type(part).__mro__ if isinstance(part, Hearing) else ():

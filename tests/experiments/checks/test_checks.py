@@ -227,7 +227,7 @@ def test_example_is_small_and_can_be_pasted() -> None:
 def test_sound_policies_pass(name: str) -> None:
     workloads = random_workloads(np.random.default_rng(0), 30)
     report = check_policy(make(name), workloads=workloads)
-    assert report.checks == (PARAMETERS, RULES, REPEATABLE, MEMORY, CLAIRVOYANT, PROPHET)
+    assert report.checks == (PARAMETERS, "events", RULES, REPEATABLE, MEMORY, CLAIRVOYANT, PROPHET)
     assert (report.workloads, report.jobs, report.rejected) == (8, 240, 0)
 
 
