@@ -35,7 +35,6 @@ from hpcsimkit.io.files import sha256_of_content
 from hpcsimkit.io.formats import Format
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.event_order import EVENT_ORDERS
-from hpcsimkit.kernel.job_gates import Licenses
 from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.kernel.policy import Policy
 from hpcsimkit.kernel.service_time import ServiceTime
@@ -394,19 +393,8 @@ class Source(RunTable):
 
     def whole(self) -> Workload:
         """Read the log or generate the workload; the machine size may be unknown."""
-        workload = self._in_partitions(self._read())
-        for option, gates in (("gates", self.setup.gates), ("licenses", (Licenses,) * bool(self.licenses))):
-            names = [name for gate in gates for name in gate.columns]
-            if names and not any(name in workload.columns for name in names):
-                raise WorkloadError(
-                    f"{workload.name}: a log with a column {' or '.join(names)} is needed for --{option}, "
-                    "found none"
-                )
-        return workload
-
-    def _read(self) -> Workload:
         if self.log is None:
-            return self.generator.workload()
+            return self._in_partitions(self.generator.workload())
         _check_hash(self.log, self.sha256)
         form = None if self.reader is None else reader_named(self.reader, self.import_from, self.trust)
         options: dict[str, Any] = {} if self.size == "requested" else {"size": self.size}
@@ -423,7 +411,9 @@ class Source(RunTable):
         options |= self._default_times(self.log, form)
         read = partial(read_log, self.log, form, **options)
         workload = read() if self.reader is None else importing(read, self.reader, "used")
-        return workload if self.nodes is None else replace(workload, machine_size=self.nodes)
+        return self._in_partitions(
+            workload if self.nodes is None else replace(workload, machine_size=self.nodes)
+        )
 
     def _in_partitions(self, workload: Workload) -> Workload:
         """Return the jobs that name partitions that exist, under the rules of these; the others are skipped.

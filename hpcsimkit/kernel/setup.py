@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -332,6 +332,15 @@ class Setup:
         if self.service_time is not None:
             for name in ("outages", "restart"):
                 self._refuse(name, f"a locality model knows no {name}")
+
+    def check_columns(self, columns: Collection[str]) -> None:
+        """Raise a UsageError if the jobs have none of the columns that the gates read."""
+        for name in ("gates", "licenses"):
+            needed = ["licenses"] if name == "licenses" and self.licenses is not None else []
+            if name == "gates":
+                needed = [column for gate in self.gates for column in gate.columns]
+            if needed and not any(column in columns for column in needed):
+                raise UsageError(f"{name}: jobs with a column {' or '.join(needed)} are needed, found none")
 
     def _check_objects(self) -> None:
         """Raise a UsageError if an object is not of the class of its option."""

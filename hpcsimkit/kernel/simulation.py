@@ -350,6 +350,7 @@ class Simulation:
         if self.setup.begun is not None:
             kill = self.setup.walltime == "kill"
             self.setup.begun.check(self.workload.killed_at_limit if kill else self.workload)
+        self.setup.check_columns(self.workload.columns)
         self.policy.check()
         self.policy.check_workload(self.workload)
 

@@ -130,7 +130,7 @@ def test_wrong_tables(cli: CLI, day: Path) -> None:
 def test_gates_need_columns_of_the_log(cli: CLI, day: Path) -> None:
     done = cli("compare", "-p", "fcfs", "--no-report", "--out", "out", "--gates", "begin_time")
     assert done.code == 2
-    assert "a log with a column begin_time is needed for --gates, found none" in done.line()
+    assert "gates: jobs with a column begin_time are needed, found none" in done.line()
 
 
 def test_a_part_of_a_log(cli: CLI, day: Path) -> None:

@@ -221,13 +221,17 @@ def test_wrong_gates() -> None:
 
 
 def test_gates_whose_columns_the_log_lacks_change_nothing() -> None:
-    jobs = workload(ROWS, 2)
+    jobs = workload(ROWS, 2, begin_time=[-1, 0, 1, 2])
     plain, gated = (
         run(jobs, "fcfs+easy", gates=gates, licenses=pools)
-        for gates, pools in (((), None), ((AfterJobs(), BeginTimes(), Holds(), ArrayLimits()), {"x": 1}))
+        for gates, pools in (((), None), ((AfterJobs(), BeginTimes(), Holds(), ArrayLimits()), None))
     )
     assert plain.hash == gated.hash
     assert gated.held is None
+    with pytest.raises(UsageError, match="gates: jobs with a column dependency are needed, found none"):
+        run(jobs, "fcfs", gates=AFTER)
+    with pytest.raises(UsageError, match="licenses: jobs with a column licenses are needed, found none"):
+        run(jobs, "fcfs", licenses={"x": 1})
     assert measure(gated, names=["held_share"]) == {"held_share": 0}
 
 
