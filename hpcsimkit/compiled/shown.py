@@ -128,6 +128,7 @@ class ShownLedger:
 
     rejected = None  # at the seats that can be open
     stopped = ()
+    past_holds: Mapping[int, Any] = {}
 
     def __init__(self, shown: Shown) -> None:
         self._shown = shown

@@ -479,9 +479,9 @@ def _check_place(
 
 
 def waiting(jobs: Iterable[Job], system: System) -> Iterator[Job]:
-    """Yield those of the jobs, each in its turn, for which no start has closed a gate meanwhile."""
-    waits = system.ledger.waits
-    return (job for job in jobs if waits(job.index))
+    """Yield the jobs, each in its turn, except those for which a start of this pass has closed a gate."""
+    held = system.ledger.held
+    return (job for job in jobs if not held or getattr(job, "index", None) not in held)
 
 
 def _among(options: Sequence[Any], stage: str, system: System, job: Job) -> Decision:

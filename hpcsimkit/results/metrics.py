@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from hpcsimkit.errors import UsageError, nearest
 from hpcsimkit.io.catalogue import loaded, plug_ins
 from hpcsimkit.results.attempts import Attempts, Downtime
-from hpcsimkit.results.held import total_wait
+from hpcsimkit.results.held_shares import total_wait
 from hpcsimkit.results.lost_capacity import Spans, lost_capacity
 from hpcsimkit.results.resource_metrics import (
     RESOURCE_NAMES,
@@ -524,7 +524,7 @@ def _down(result: Result, selection: Selection) -> float:
 def _held(result: Result, selection: Selection) -> float:
     held, jobs = result.held, selection.jobs & result.finished
     if held is None:
-        return 0.0
+        return 0.0 if jobs.any() else float("nan")
     return _share(float(held.seconds(held.reasons, len(result))[jobs].sum()), total_wait(result, jobs))
 
 

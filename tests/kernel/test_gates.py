@@ -27,7 +27,7 @@ from hpcsimkit.kernel.policy import Policy
 from hpcsimkit.kernel.recording import Trace
 from hpcsimkit.kernel.simulation import Simulation
 from hpcsimkit.kernel.system import System
-from hpcsimkit.results.held import held_shares
+from hpcsimkit.results.held_shares import held_shares
 from hpcsimkit.results.metrics import measure
 from hpcsimkit.results.result import Result
 from tests.kernel.helpers import Row, run, starts, workload

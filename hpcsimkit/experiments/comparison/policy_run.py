@@ -25,7 +25,7 @@ from hpcsimkit.io.files import write_bytes
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.guard import guarded
 from hpcsimkit.results.breakdown import breakdown
-from hpcsimkit.results.held import held_shares
+from hpcsimkit.results.held_shares import held_shares
 from hpcsimkit.results.metrics import Metric, measure, select
 from hpcsimkit.results.placements import Placements
 from hpcsimkit.results.result import Result
