@@ -28,7 +28,7 @@ from hpcsimkit.experiments.parts.named_parts import (
 from hpcsimkit.experiments.parts.on_machines import fitting, place_of, without
 from hpcsimkit.experiments.parts.trust import Trust, code_in, importing, version_of
 from hpcsimkit.experiments.settings.checked_table import ALLOW_CODE, Problem, Table
-from hpcsimkit.experiments.settings.keywords import READ_FROM_TEXT
+from hpcsimkit.experiments.settings.keywords import READ_FROM_TEXT, begin_at_of
 from hpcsimkit.experiments.settings.run_table import RunTable
 from hpcsimkit.experiments.settings.toml_lines import Location
 from hpcsimkit.io.files import sha256_of_content
@@ -256,6 +256,8 @@ class Source(RunTable):
             key = OPTIONS[option].key
             if key is not None and (text := getattr(self, key)) is not None:
                 yield (key,), partial(read, text)
+        if self.begin_at is not None:
+            yield ("begin_at",), partial(begin_at_of, self.begin_at, self._policy_in_a_text)
 
     def saved_source(self) -> dict[str, Any]:
         """Return the keys that reproduce the jobs and machines, with absolute paths and hashes of files."""
@@ -344,6 +346,8 @@ class Source(RunTable):
         for option, read in READ_FROM_TEXT.items():
             if (text := getattr(self, OPTIONS[option].key or option)) is not None:
                 given[option] = read(text)
+        if self.begin_at is not None:
+            given["begin_at"] = begin_at_of(self.begin_at, self._policy_in_a_text)
         return Setup(self.scheduled, event_order=rules, service_time=self.service_time, **given, **plain)
 
     @cached_property
@@ -364,6 +368,10 @@ class Source(RunTable):
         if key not in self._policies:
             self._policies[key] = self.placed(registry.policy_named(name, self.import_from, trust))
         return self._policies[key]
+
+    def _policy_in_a_text(self, name: str) -> Policy:
+        """Return the policy of a name within a text, which may refer to consented code only."""
+        return self.policy_of(name, Trust(tuple(self.allow_code or ())))
 
     def placed(self, policy: Policy) -> Policy:
         """Return a new policy after giving it the placement of the table, if it is a pipeline without one."""

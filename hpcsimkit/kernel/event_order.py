@@ -201,6 +201,7 @@ class DirlabOrder(EventOrder):
         "period",
         "service_time",
         "begun",
+        "begin_at",
     )
 
     def __init__(self, following: int | None = None) -> None:

@@ -54,6 +54,8 @@ class FailureEvents:
         The run.
     cluster : Cluster
         The cluster of the run, with its partitions.
+    begin : int, optional
+        Time before which there are no outages [s], in a begun run; by default the beginning of the run.
 
     Raises
     ------
@@ -61,13 +63,16 @@ class FailureEvents:
         An outage does not fit the cluster.
     """
 
-    def __init__(self, source: OutageSource, run: FailingRun, cluster: AnyCluster) -> None:
+    def __init__(
+        self, source: OutageSource, run: FailingRun, cluster: AnyCluster, begin: int | None = None
+    ) -> None:
         self._run = run
+        self._first = run.system.now if begin is None else begin
         self._counted = isinstance(run.system.cluster, Nodes)
         if self._counted and isinstance(cluster, Partitions) and not cluster.is_whole:
             raise UsageError(f"outages on partitions need machines, found {cluster!r}")
         rng = np.random.default_rng([run.system.seed, STREAM])
-        self._coming = source.outages(run.system.cluster, run.system.now, rng)
+        self._coming = source.outages(run.system.cluster, self._first, rng)
         self._begun: list[Outage] = []  # on machines: those that may not be over yet
         self._incomplete: list[tuple[Outage, int]] = []  # with the number of nodes that are still in use
         self._schedule_next()
@@ -76,7 +81,7 @@ class FailureEvents:
         outage = next(self._coming, None)
         if outage is not None:
             clock = self._run.clock
-            Instant(clock, CHANGE, max(outage.start - clock.now, 0), [self._begin], outage)
+            Instant(clock, CHANGE, max(max(outage.start, self._first) - clock.now, 0), [self._begin], outage)
 
     def _begin(self, event: Event) -> None:
         """Stop the jobs on the nodes of an outage, unless they drain, and take the nodes."""

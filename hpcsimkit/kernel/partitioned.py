@@ -99,6 +99,10 @@ class PartitionScheduler(Scheduler):
         if len(self.system.queue) or self.acts_on_running:
             self.pass_wanted = self.run.pass_wanted = True
 
+    def own_part(self, allocation: Allocation) -> Allocation | None:
+        """Return the part of an allocation of the whole cluster that lies in the partition, if any."""
+        return allocation if self.view.numbers is None else self.view.part_of(allocation)
+
     def on_start(self, job: Job, allocation: Allocation) -> None:
         """Forward the start of a job."""
         self.run.started(job, allocation, self)
@@ -181,6 +185,11 @@ class PartitionedRun(Run):
             scheduler.system.arrivals_left = int(jobs[due].sum())
             scheduler.system.now = system.now
             scheduler.reset()
+
+    @property
+    def acting(self) -> list[Scheduler]:
+        """The schedulers of the partitions."""
+        return [*self.schedulers]
 
     def set_time(self) -> None:
         """Set the time of all systems to that of the clock."""

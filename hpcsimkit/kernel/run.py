@@ -20,6 +20,7 @@ from hpcsimkit.kernel.failures import FailureEvents
 from hpcsimkit.kernel.gate import Gates, Held
 from hpcsimkit.kernel.ledger import Ledger
 from hpcsimkit.kernel.observers import Callbacks, Observer
+from hpcsimkit.kernel.past import Past, has_past
 from hpcsimkit.kernel.policy import Policy
 from hpcsimkit.kernel.scheduler import Scheduler, SchedulerParameters
 from hpcsimkit.kernel.stalls import finish
@@ -74,7 +75,9 @@ class Run(Scheduler):
         self._gated = bool(self.gates)
         self._asking: set[tuple[int, int]] = set()
         self._passes_again = False
-        self.begun = parameters.setup.begun
+        begun = parameters.setup.begun
+        with_past = begun is not None and has_past(begun, workload, parameters.setup, parameters.cluster)
+        self.begun = None if with_past else begun
         self._service_time = parameters.setup.service_time
         self.cut_short: list[int] = []
         self.served: dict[int, int] = {}
@@ -94,11 +97,21 @@ class Run(Scheduler):
         self._failures: FailureEvents | None = None
         self._follow(parameters.setup.calendar)
         self.reset()
+        if begun is not None and with_past:
+            for scheduler in self.acting:
+                scheduler.replace_passes(Past(begun, scheduler).schedule)
         for notify in self.callbacks.on_begin:
             notify(self.system)
         self.events.begin(self)
         if parameters.setup.outages is not None:
-            self._failures = FailureEvents(parameters.setup.outages, self, parameters.cluster)
+            self._failures = FailureEvents(
+                parameters.setup.outages, self, parameters.cluster, None if begun is None else begun.at
+            )
+
+    @property
+    def acting(self) -> list[Scheduler]:
+        """The schedulers that have passes: the run itself, or one for each partition."""
+        return [self]
 
     def _scheduled(self, parameters: RunParameters) -> tuple[Policy, AnyCluster]:
         """Return the policy and the cluster of the run."""

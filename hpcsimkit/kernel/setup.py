@@ -12,7 +12,7 @@ if TYPE_CHECKING:  # the command line reads this module before the libraries of 
     from hpcsimkit.cluster.calendar import Calendar
     from hpcsimkit.cluster.opaque import AnyCluster
     from hpcsimkit.cluster.outages import OutageSource
-    from hpcsimkit.kernel.begun import Begun
+    from hpcsimkit.kernel.begun import BeginAt, Begun
     from hpcsimkit.kernel.event_order import EventOrder
     from hpcsimkit.kernel.gate import Gate
     from hpcsimkit.kernel.restart import Restart
@@ -153,8 +153,11 @@ class Setup:
         The locality model: run time of a job as a function of its allocation; by default the run time of the
         log. A simulation takes a function, too.
     begun : Begun, optional
-        The time at which the run begins, and the jobs that are running by then; by default it begins with the
-        first submission and an empty cluster.
+        The time at which the policy takes over, and the jobs that have started by then, see
+        :mod:`~hpcsimkit.kernel.begun`; by default it begins with the first submission and an empty cluster.
+    begin_at : BeginAt, optional
+        The time at which the policy takes over, with the jobs that have started by then according to the log,
+        or under another policy: a :class:`~hpcsimkit.kernel.begun.Begun` that is found at the start.
     simulator : {"auto", "simpy", "compiled"}
         The program that runs. Schedules do not depend on it: ``"compiled"`` is machine code for plain
         pipelines (extra ``[fast]``); ``"auto"`` takes it where it can, once the runs of this process have
@@ -297,10 +300,22 @@ class Setup:
     begun: Begun | None = field(
         default=None,
         metadata=_about(
-            meaning="Time at which the run begins, and the jobs that run by then",
+            meaning="Time at which the policy takes over, and the jobs that have started by then",
             decides="schedule",
             unset="an empty cluster at the first submission",
-            recorded=lambda begun: {"begun": {"at": begun.at, "running": len(begun.started)}},
+            recorded=lambda begun: {"begun": begun.record},
+        ),
+    )
+    begin_at: BeginAt | None = field(
+        default=None,
+        metadata=_about(
+            key="begin_at",
+            metavar="TEXT",
+            meaning="Time from which the policy schedules, in seconds or as a date; starts before it are "
+            "those of the log or, with 'TIME, POLICY', of another policy",
+            decides="schedule",
+            unset="the first submission",
+            recorded=lambda begin_at: {"begin_at": begin_at.record},
         ),
     )
     simulator: Literal["auto", "simpy", "compiled"] = field(
@@ -326,9 +341,10 @@ class Setup:
         self.restart.check()
         for name in self.event_order.unsupported:
             self._refuse(name, f"the rules {self.event_order.name!r} know no {name}")
-        if self.begun is not None:
-            for name in ("dependencies", "gates", "licenses", "calendar", "outages", "service_time"):
-                self._refuse(name, f"a begun run knows no {name}")
+        if self.begun is not None and self.begin_at is not None:
+            raise UsageError("one of 'begun' and 'begin_at' is needed, both are given")
+        if self.begun is not None or self.begin_at is not None:
+            self._refuse("service_time", "a begun run knows no service_time")
         if self.service_time is not None:
             for name in ("outages", "restart"):
                 self._refuse(name, f"a locality model knows no {name}")
@@ -346,6 +362,7 @@ class Setup:
         """Raise a UsageError if an object is not of the class of its option."""
         from hpcsimkit.cluster.calendar import Calendar
         from hpcsimkit.cluster.outages import OutageSource
+        from hpcsimkit.kernel.begun import BeginAt, Begun
         from hpcsimkit.kernel.event_order import EventOrder
         from hpcsimkit.kernel.gate import Gate
         from hpcsimkit.kernel.restart import Restart
@@ -360,6 +377,10 @@ class Setup:
             if not isinstance(found, kind) and (found is not None or name != "outages"):
                 article = "an" if kind.__name__[0] in "EO" else "a"
                 raise UsageError(f"{name} needs {article} {kind.__name__}, found {found!r}")
+        if not isinstance(self.begun, Begun | None):
+            raise UsageError(f"begun needs a Begun, found {self.begun!r}")
+        if not isinstance(self.begin_at, BeginAt | None):
+            raise UsageError(f"begin_at needs a BeginAt, found {self.begin_at!r}")
         for gate in self.gates:
             if not isinstance(gate, Gate):
                 raise UsageError(f"gates needs objects of class Gate, found {gate!r}")

@@ -166,7 +166,8 @@ def _too_early(
         yield f"{_starts(result, row)}, before it is submitted at t={submit_time[row]} s"
     if begun is not None:
         expected = np.maximum(start, begun.at)
-        expected[list(begun.started)] = list(begun.started.values())
+        rows, given = list(begun.started), list(begun.started.values())
+        expected[rows] = np.maximum(start[rows], given) if begun.before else given
         for row in _first(_of(ran, start != expected)):
             yield f"{_starts(result, row)}; as the run begins at t={begun.at} s, it needs {expected[row]} s"
     if period is not None:

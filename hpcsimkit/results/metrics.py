@@ -105,7 +105,8 @@ def select(result: Result, *, warmup: float = 0, cooldown: float = 0) -> Selecti
 
     Jobs are selected if they were submitted between `warmup` seconds after the first submission and
     `cooldown` seconds before the last one; system metrics (utilisation, loss of capacity) cover only this
-    period. With ``cooldown=0`` the period lasts until the last job end.
+    period. With ``cooldown=0`` the period lasts until the last job end. In a run that begins within a log,
+    the first submission is the first one from its beginning on.
 
     Raises
     ------
@@ -118,7 +119,8 @@ def select(result: Result, *, warmup: float = 0, cooldown: float = 0) -> Selecti
     submit = result.submit_time
     if not len(submit):
         return Selection(np.zeros(0, dtype=bool), 0, 0)
-    first, last = int(submit.min()), int(submit.max())
+    begun = result.options.get("begun", {})
+    first, last = begun["at"] if "before" in begun else int(submit.min()), int(submit.max())
     begin, end = first + int(np.ceil(warmup)), last - int(np.ceil(cooldown))
     if begin > end:
         raise UsageError(

@@ -58,11 +58,11 @@ class Replanning(Policy):
         """Distribute the cluster: stop the jobs that get no nodes any more, then start the others."""
         state = system.ledger.state
         present = [job for job in self._jobs if state[job.index] in (1, 2, 5)]
-        for job in system.newcomers:
-            if job.index not in self._known:
-                self._known.add(job.index)
-                present.append(job)
         changed = [*system.running_jobs(), *system.newcomers, *self._stopped]
+        # Running jobs are unknown if the policy takes over from another.
+        for job in sorted([job for job in changed if job.index not in self._known], key=_by_arrival):
+            self._known.add(job.index)
+            present.append(job)
         self._jobs = self.ordered(present, changed, system)
         self._stopped, starts = self._planned(system)
         for job in self._stopped:
@@ -96,6 +96,10 @@ class Replanning(Policy):
                 level = sub(level, allocation)
                 starts.append((job, allocation))
         return stops, starts
+
+
+def _by_arrival(job: Job) -> tuple[int, int]:
+    return job.submit_time, job.index
 
 
 def _shared(system: System) -> Level:

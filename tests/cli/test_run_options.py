@@ -42,6 +42,7 @@ CHANGES: dict[str, object] = {
     "licenses": "matlab:2",
     "failures": "mtbf=20000, repair=3000",
     "restart": "checkpoint=300, checkpoint_cost=90",
+    "begin_at": "6000, sjf",
     "simulator": "compiled",
 }
 """Another value of each option."""
@@ -138,7 +139,8 @@ def test_every_option_changes_the_outcome_or_is_refused(cli: CLI, folder: Path, 
     assert isinstance(plain, dict), plain
     original = {file: (folder / file).read_text() for file in ("x.toml", "t.toml")}
     for key, value in CHANGES.items():
-        flags = [f"--{key}"] if value is True else [f"--{key}", value]
+        flag = f"--{key.replace('_', '-')}"
+        flags = [flag] if value is True else [flag, value]
         by_flag = outcome(cli, folder, command, f"flag-{key}", *flags)
         by_key = by_flag  # `evaluate` takes no file of settings
         if command != "evaluate":

@@ -17,7 +17,6 @@ from hpcsimkit.experiments.parts.registry import make
 from hpcsimkit.jobs.job import Job
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.after_jobs import AfterJobs, terms_of
-from hpcsimkit.kernel.begun import Begun
 from hpcsimkit.kernel.event_order import DirlabOrder
 from hpcsimkit.kernel.gate import Gate, Held
 from hpcsimkit.kernel.job_gates import ArrayLimits, BeginTimes, Holds, Licenses, licenses_in
@@ -210,8 +209,6 @@ def test_wrong_gates() -> None:
         run(jobs, "fcfs", licenses={"x": 1}, event_order=DirlabOrder())
     with pytest.raises(UsageError, match="it knows no gates, found"):
         run(jobs, "fcfs", gates=(Forever(),), simulator="compiled")
-    with pytest.raises(UsageError, match="a begun run knows no licenses"):
-        run(jobs, "fcfs", licenses={"x": 1}, begun=Begun(5, {}))
     with pytest.raises(UsageError, match=r"holds\(\) must return a Held or None, found True"):
         run(jobs, "fcfs", gates=(Confused(True),))
     with pytest.raises(UsageError, match="a reason is needed, found ''"):

@@ -15,6 +15,7 @@ from hpcsimkit.cluster.partitions import Partition, Partitions
 from hpcsimkit.experiments.parts.registry import make
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.after_jobs import AfterJobs
+from hpcsimkit.kernel.begun import begun_in
 from hpcsimkit.kernel.job_gates import ArrayLimits, BeginTimes, Holds
 from hpcsimkit.kernel.restart import Restart
 from hpcsimkit.kernel.simulation import Simulation
@@ -248,3 +249,22 @@ def keeps_its_promises(result: Result, wishes: list[Wishes], pools: Mapping[str,
         for term in wishes[j].terms if not wishes[j].any_of else ():
             if term.kind == "afterok":
                 assert not wishes[term.other].failed and each[0][0] >= spans[term.other][-1][1]
+
+
+@given(drawn=gated_logs(), easy=st.booleans(), share=st.floats(0, 1))
+@examples(2)
+def test_a_begun_run_goes_on_as_the_whole_run(
+    drawn: tuple[list[Row], int, list[Wishes], dict[str, int]], easy: bool, share: float
+) -> None:
+    rows, size, wishes, pools = drawn
+    rows = [(submit, max(run, 1), *rest) for submit, run, *rest in rows]  # the past has no order at an instant
+    jobs = workload(rows, size, **columns_of(wishes))
+    policy = make("fcfs+easy" if easy else "fcfs")
+    options: dict[str, Any] = {"gates": GATES, "licenses": pools}
+    whole = Simulation(jobs, policy, **options).run()
+    ran = sorted(set(whole.start_time[whole.finished].tolist()))
+    if ran:
+        at = ran[min(int(share * len(ran)), len(ran) - 1)]
+        again = Simulation(jobs, policy, begun=begun_in(whole, at), **options).run()
+        assert again.start_time.tolist() == whole.start_time.tolist()
+        assert held_in(again) == held_in(whole)

@@ -23,6 +23,7 @@ from hpcsimkit.experiments.settings.run_table import DECISIVE_KEYS
 from hpcsimkit.experiments.source import Source
 from hpcsimkit.io.files import write_bytes
 from hpcsimkit.jobs.workload import Workload
+from hpcsimkit.kernel.begun import remarks_on
 from hpcsimkit.kernel.guard import guarded
 from hpcsimkit.results.breakdown import breakdown
 from hpcsimkit.results.held_shares import held_shares
@@ -198,7 +199,7 @@ class PolicyRun(Task):
             "seconds": result.seconds,
             "passes": result.passes,
             "simulator": result.simulator,
-            "notes": [*case.policy.remarks_on(result), *_refusals(result)],
+            "notes": [*case.policy.remarks_on(result), *remarks_on(result), *_refusals(result)],
             "waits": _waits_of(result, experiment),
             "held": _held_in(result, experiment),
         }

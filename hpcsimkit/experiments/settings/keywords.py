@@ -9,11 +9,14 @@ from typing import Any, TypeVar
 from hpcsimkit.cluster.outages import Failures
 from hpcsimkit.errors import UsageError, nearest
 from hpcsimkit.kernel.after_jobs import AfterJobs
+from hpcsimkit.kernel.begun import BeginAt
 from hpcsimkit.kernel.gate import Gate
 from hpcsimkit.kernel.job_gates import ArrayLimits, BeginTimes, Holds, licenses_in
+from hpcsimkit.kernel.policy import Policy
 from hpcsimkit.kernel.restart import Restart
+from hpcsimkit.workloads.readers.cells import date
 
-__all__ = ["READ_FROM_TEXT", "failures_of", "gates_of", "licenses_of", "restart_of"]
+__all__ = ["READ_FROM_TEXT", "begin_at_of", "failures_of", "gates_of", "licenses_of", "restart_of"]
 
 GATES: dict[str, type[Gate]] = {
     "dependency": AfterJobs,
@@ -101,6 +104,31 @@ def licenses_of(text: str) -> dict[str, int]:
     {'matlab': 10, 'ansys': 2}
     """
     return licenses_in(text)
+
+
+def begin_at_of(text: str, policy_named: Callable[[str], Policy]) -> BeginAt:
+    """Return the time at which a policy takes over, and the policy before it, that a text gives.
+
+    Raises
+    ------
+    UsageError
+        The text cannot be read, or a name is unknown.
+
+    Examples
+    --------
+    >>> from hpcsimkit.experiments.parts.registry import make
+    >>> begin_at_of("86400", make), begin_at_of("2024-03-01, fcfs", make).at
+    (BeginAt(at=86400, policy=None), '2024-03-01')
+    """
+    time, comma, name = (word.strip() for word in text.partition(","))
+    if comma and not name:
+        raise UsageError(f"the name of a policy is needed after the comma, found {text!r}")
+    at: int | str = time
+    if time.lstrip("-").isdecimal():
+        at = int(time)
+    else:
+        date(time)
+    return BeginAt(at, policy_named(name) if name else None)
 
 
 def _made(kind: type[Made], text: str) -> Made:

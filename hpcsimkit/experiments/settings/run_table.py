@@ -73,6 +73,7 @@ if TYPE_CHECKING:
         licenses: str | None = None
         failures: str | None = None
         restart: str | None = None
+        begin_at: str | None = None
 
 else:
     fields = {option.key: _field_of(name, option) for name, option in OPTIONS.items() if option.key}
