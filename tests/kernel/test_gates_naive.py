@@ -257,7 +257,9 @@ def test_a_begun_run_goes_on_as_the_whole_run(
     drawn: tuple[list[Row], int, list[Wishes], dict[str, int]], easy: bool, share: float
 ) -> None:
     rows, size, wishes, pools = drawn
-    rows = [(submit, max(run, 1), *rest) for submit, run, *rest in rows]  # the past has no order at an instant
+    rows = [
+        (submit, max(run, 1), *rest) for submit, run, *rest in rows
+    ]  # the past has no order at an instant
     jobs = workload(rows, size, **columns_of(wishes))
     policy = make("fcfs+easy" if easy else "fcfs")
     options: dict[str, Any] = {"gates": GATES, "licenses": pools}
