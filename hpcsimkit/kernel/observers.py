@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from hpcsimkit.jobs.job import Job
 from hpcsimkit.jobs.timeline import Steps
 from hpcsimkit.kernel.ledger import Mode
-from hpcsimkit.kernel.reservation import reserve
+from hpcsimkit.kernel.reservation import shadow_time
 from hpcsimkit.kernel.stage import Hearing
 from hpcsimkit.results.attempts import Outcome
 
@@ -248,7 +248,7 @@ class Promises(Observer):
     def on_block(self, job: Job, system: System) -> None:
         """Record the guaranteed start time when the job is blocked for the first time."""
         if job.index != self._guaranteed.get(system.partition, NOBODY)[0]:
-            self._guaranteed[system.partition] = job.index, reserve(job, system)[0]
+            self._guaranteed[system.partition] = job.index, shadow_time(job, system)
 
     def on_start(self, job: Job, allocation: Any, system: System) -> None:
         """Check the guaranteed start time of the job."""

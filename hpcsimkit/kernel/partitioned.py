@@ -11,6 +11,7 @@ from typing import Any
 
 from simpy.events import Event
 
+from hpcsimkit.cluster.closures import Closures
 from hpcsimkit.cluster.opaque import Allocation, AnyCluster
 from hpcsimkit.cluster.partitions import Partition, Partitions, View
 from hpcsimkit.errors import UsageError
@@ -184,6 +185,10 @@ class PartitionedRun(Run):
         for scheduler, jobs in zip(defined, admitted, strict=True):
             scheduler.system.arrivals_left = int(jobs[due].sum())
             scheduler.system.now = system.now
+            if isinstance(system.calendar, Closures):
+                assert scheduler.view.numbers is not None
+                scheduler.system.calendar = system.calendar.on(scheduler.view.numbers)
+                scheduler.system.changes_left = system.changes_left
             scheduler.reset()
 
     @property
@@ -196,6 +201,17 @@ class PartitionedRun(Run):
         now = self.system.now = self.clock.now
         for scheduler in self.schedulers:
             scheduler.system.now = now
+
+    def calendar_changed(self) -> None:
+        """Request passes of all partitions after a change of the calendar."""
+        super().calendar_changed()
+        for scheduler in self.schedulers:
+            system = scheduler.system
+            if isinstance(system.calendar, Closures):
+                system.calendar.forget(system.now)
+            system.version += 1
+            system.changes_left -= 1
+            scheduler.want_pass()
 
     # --- events ----------------------------------------------------------------------------------------
 
@@ -240,21 +256,23 @@ class PartitionedRun(Run):
             scheduler.system.expect_attempts()
         super()._come_back(job, delay)
 
-    def take(self, capacity: Allocation, until: int) -> None:
+    def take(self, capacity: Allocation, until: int, *, planned: bool = False) -> None:
         """Take free capacity out of order, in all partitions that contain it."""
-        number, self.takes = self.system.take(capacity, until), True
+        number, self.takes = self.system.take(capacity, until, planned=planned), True
+        if planned:
+            self.planned.add(number)
         parts = self._taken[number] = []
         for scheduler in self.schedulers:
             part = scheduler.view.part_of(capacity)
             if part is not None:
-                parts.append((scheduler, scheduler.system.take(part, until)))
+                parts.append((scheduler, scheduler.system.take(part, until, planned=planned)))
                 scheduler.want_pass()
         self.takes = False
 
     def give(self, number: int) -> Allocation:
         """Return capacity that was out of order, in all partitions that contain it."""
         for scheduler, part in self._taken.pop(number):
-            scheduler.system.give(part)
+            scheduler.system.give(part, planned=number in self.planned)
             scheduler.want_pass()
         return super().give(number)
 

@@ -10,6 +10,8 @@ from simpy.events import Event
 
 from hpcsimkit.cluster.base import Nodes
 from hpcsimkit.cluster.calendar import Calendar
+from hpcsimkit.cluster.closures import Closures
+from hpcsimkit.cluster.machines import Machines
 from hpcsimkit.cluster.opaque import Allocation, AnyCluster
 from hpcsimkit.errors import UsageError
 from hpcsimkit.jobs.job import Job
@@ -20,9 +22,11 @@ from hpcsimkit.kernel.failures import FailureEvents
 from hpcsimkit.kernel.gate import Gates, Held
 from hpcsimkit.kernel.ledger import Ledger
 from hpcsimkit.kernel.observers import Callbacks, Observer
+from hpcsimkit.kernel.parameters import parts
 from hpcsimkit.kernel.past import Past, has_past
-from hpcsimkit.kernel.policy import Policy
+from hpcsimkit.kernel.policy import Policy, Preemptor
 from hpcsimkit.kernel.scheduler import Scheduler, SchedulerParameters
+from hpcsimkit.kernel.stage import Hearing
 from hpcsimkit.kernel.stalls import finish
 from hpcsimkit.results.attempts import Outcome
 
@@ -58,6 +62,8 @@ class Run(Scheduler):
         Run time [s] of each started job by its row, under the locality model; empty without one.
     down : list of (int, int, Allocation)
         Beginning and end [s] of each outage, and its capacity.
+    planned : set of int
+        Numbers of the outages that the calendar has announced.
 
     Raises
     ------
@@ -94,8 +100,11 @@ class Run(Scheduler):
         self._schedule_end = self.events.schedule_end
         self._restart = parameters.setup.restart
         self.down: list[tuple[int, int, Allocation]] = []
+        self.planned: set[int] = set()
+        self._down_nodes = 0, 0  # since when, and how many, by the calendar of counted nodes
         self._failures: FailureEvents | None = None
-        self._follow(parameters.setup.calendar)
+        self.calendar = parameters.setup.calendar.on(workload)
+        self._follow(self.calendar)
         self.reset()
         if begun is not None and with_past:
             for scheduler in self.acting:
@@ -103,10 +112,10 @@ class Run(Scheduler):
         for notify in self.callbacks.on_begin:
             notify(self.system)
         self.events.begin(self)
-        if parameters.setup.outages is not None:
-            self._failures = FailureEvents(
-                parameters.setup.outages, self, parameters.cluster, None if begun is None else begun.at
-            )
+        gone = self.calendar.outages if isinstance(self.system.calendar, Closures) else []
+        if parameters.setup.outages is not None or gone:
+            first = None if begun is None else begun.at
+            self._failures = FailureEvents(parameters.setup.outages, gone, self, parameters.cluster, first)
 
     @property
     def acting(self) -> list[Scheduler]:
@@ -137,6 +146,8 @@ class Run(Scheduler):
         StalledError
             Jobs are still waiting.
         """
+        if self._gone:
+            self._count_down(until=self.system.calendar.times[-len(self._changes) - 1])
         finish(self.system, self.callbacks.on_finish)
 
     # --- events ----------------------------------------------------------------------------------------
@@ -197,6 +208,8 @@ class Run(Scheduler):
         self._over(job)
         if self._failures is not None:
             self._failures.after_end()
+        if self._gone:
+            self._count_down()
 
     def _over(self, job: Job) -> None:
         """Process what follows from the end of a job, or from the end of its last attempt."""
@@ -219,15 +232,45 @@ class Run(Scheduler):
     def _follow(self, calendar: Calendar) -> None:
         """Subtract the nodes that are gone at the beginning, and schedule the first change."""
         system, now = self.system, self.clock.now
-        if calendar and not isinstance(self.parameters.cluster, Nodes):
-            raise UsageError(f"a calendar needs counted nodes, found {self.parameters.cluster!r}")
-        system.calendar = calendar
-        self._gone = calendar.gone(now) if calendar else 0
-        self._changes = [time for time in calendar.times if time > now]
+        cluster = system.cluster
+        if calendar and isinstance(cluster, Machines):
+            system.calendar = Closures.of(calendar.windows, cluster, system.workload)
+        elif calendar:
+            calendar.check_nodes(self.parameters.cluster)
+            system.calendar = calendar
+        for part in parts(self.policy) if calendar else ():
+            if isinstance(part, Hearing) and not part.heeds_calendar:
+                raise UsageError(f"{part!r} knows no calendar")
+            if isinstance(part, Preemptor) and isinstance(cluster, Nodes):
+                raise UsageError(f"{part!r} beside a calendar needs machines, found {cluster!r}")
+        self._gone = 0
+        self._changes = [time for time in system.calendar.times if time > now]
         system.changes_left = len(self._changes)
-        if self._gone:
-            system.free = system.free - self._gone
+        self._take_windows()
         self._schedule_change()
+
+    def _take_windows(self) -> None:
+        """Take the nodes that the calendar says are gone now, or forget the closures that are over."""
+        system, now = self.system, self.clock.now
+        if isinstance(system.calendar, Closures):
+            system.calendar.forget(now)  # what is gone for all goes out of order, see FailureEvents
+            return
+        gone, before = system.calendar.gone(now), self._gone
+        if gone != before:
+            system.free, self._gone = system.free + before - gone, gone
+            self._count_down()
+
+    def _count_down(self, until: int | None = None) -> None:
+        """Record the nodes that were down up to now, and count those that are: gone and not in use."""
+        now = self.clock.now if until is None else until
+        since, nodes = self._down_nodes
+        down = self._gone + min(
+            self.system.free, 0
+        )  # less by the nodes that jobs keep beyond their estimates
+        if down != nodes or until is not None:
+            if nodes and now > since:
+                self.down.append((since, now, nodes))
+            self._down_nodes = now, down
 
     def _schedule_change(self) -> None:
         """Schedule the next change of the calendar; each one schedules the next."""
@@ -236,17 +279,18 @@ class Run(Scheduler):
             Instant(self.clock, CHANGE, at - self.clock.now, [self._change])
 
     def _change(self, event: Event) -> None:
-        """Change the free capacity as the calendar says."""
+        self.set_time()
         system = self.system
-        now = system.now = self.clock.now
-        gone, before = system.calendar.gone(now), self._gone
-        system.free, self._gone = system.free + before - gone, gone
-        system.version += 1
-        system.changes_left -= 1
-        if system.queue.jobs:
-            self.pass_wanted = True
+        self._take_windows()
+        self.calendar_changed()
         if system.running.entries or system.arrivals_left or system.queue.jobs:
             self._schedule_change()
+
+    def calendar_changed(self) -> None:
+        """Request a pass after a change of the calendar."""
+        self.system.version += 1
+        self.system.changes_left -= 1
+        self.capacity_changed()
 
     def rank(self, job: Job) -> float:
         """Return the priority of a submission; with gates, it preserves the order of the log."""
@@ -419,13 +463,15 @@ class Run(Scheduler):
             self._failures.after_give()
         self.capacity_changed()
 
-    def take(self, capacity: Allocation, until: int) -> None:
-        """Take free capacity out of order until a time [s]."""
-        self.system.take(capacity, until)
+    def take(self, capacity: Allocation, until: int, *, planned: bool = False) -> None:
+        """Take free capacity out of order until a time [s]; `planned` if the calendar has announced it."""
+        number = self.system.take(capacity, until, planned=planned)
+        if planned:
+            self.planned.add(number)
 
     def give(self, number: int) -> Allocation:
         """Return capacity that was out of order; return what it is."""
-        return self.system.give(number)
+        return self.system.give(number, planned=number in self.planned)
 
     def on_reject(self, job: Job) -> None:
         """Reject the jobs that are never due without a rejected job."""

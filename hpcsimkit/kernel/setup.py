@@ -135,8 +135,8 @@ class Setup:
         Number of licences of the whole cluster by name, for jobs with the column ``licenses``, see
         :class:`~hpcsimkit.kernel.job_gates.Licenses`; by default this column is ignored.
     calendar : Calendar
-        Capacity that is known ahead to be gone for some time, see :mod:`~hpcsimkit.cluster.calendar`; on
-        counted nodes only. By default none is.
+        Capacity that is known ahead to be gone or reserved for some time, see
+        :mod:`~hpcsimkit.cluster.calendar`. By default none is.
     outages : OutageSource, optional
         Nodes and machines that fail without notice: a list, or random failures, see
         :mod:`~hpcsimkit.cluster.outages`; by default none.
@@ -233,10 +233,12 @@ class Setup:
     calendar: Calendar = field(
         default_factory=_empty_calendar,
         metadata=_about(
-            meaning="Capacity that is known ahead to be gone for some time",
+            key="calendar",
+            metavar="FILE",
+            meaning="File of maintenance and reservations: .toml, or the output of scontrol show reservation",
             decides="schedule",
-            unset="all of it is always there",
-            recorded=lambda calendar: {"calendar": [list(step) for step in calendar.steps]},
+            unset="none",
+            recorded=lambda calendar: {"calendar": [window.record for window in calendar.windows]},
         ),
     )
     outages: OutageSource | None = field(

@@ -168,6 +168,7 @@ class Dispatch(Policy):
     """
 
     selects_machines = True
+    heeds_calendar = False
 
     def __init__(
         self, seat: External, slots: int, order: Order | None = None, *, distinct: bool = False

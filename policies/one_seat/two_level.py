@@ -66,6 +66,8 @@ class TwoLevel(Policy):
     [0, 9, 14, 1]
     """
 
+    heeds_calendar = False
+
     def __init__(self, seat: External, window: int = 50, order: Order | None = None) -> None:
         self.seat = seat
         self.window = window

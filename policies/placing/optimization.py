@@ -67,6 +67,7 @@ class Optimization(Policy):
     """
 
     selects_machines = True
+    heeds_calendar = False
 
     def __init__(
         self,

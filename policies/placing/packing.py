@@ -48,6 +48,7 @@ class BestFitBinPacking(Policy):
     """
 
     selects_machines = True
+    heeds_calendar = False
 
     def schedule(self, system: System) -> None:
         """Start pairs until none fits."""

@@ -32,6 +32,7 @@ class Replanning(Policy):
     """
 
     acts_on_running = True
+    heeds_calendar = False
 
     def reset(self, system: System) -> None:
         """Begin without jobs."""

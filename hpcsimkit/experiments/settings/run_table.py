@@ -73,6 +73,7 @@ if TYPE_CHECKING:
         licenses: str | None = None
         failures: str | None = None
         restart: str | None = None
+        calendar: Any = None
         begin_at: str | None = None
 
 else:
