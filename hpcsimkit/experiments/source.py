@@ -31,7 +31,7 @@ from hpcsimkit.experiments.parts.named_parts import (
 from hpcsimkit.experiments.parts.on_machines import fitting, place_of, without
 from hpcsimkit.experiments.parts.trust import Trust, code_in, importing, version_of
 from hpcsimkit.experiments.settings.checked_table import ALLOW_CODE, Problem, Table
-from hpcsimkit.experiments.settings.keywords import begin_at_of, failures_of, restart_of
+from hpcsimkit.experiments.settings.keywords import READ_FROM_TEXT, begin_at_of
 from hpcsimkit.experiments.settings.run_table import RunTable
 from hpcsimkit.experiments.settings.toml_lines import Location
 from hpcsimkit.io.files import sha256_of_content
@@ -269,9 +269,10 @@ class Source(RunTable):
             yield ("placement",), partial(placement_of, self.placement, self.import_from, self.trust)
         if self.locality is not None and "locality" in self.constructed:
             yield ("locality",), partial(locality_of, self.locality, self.import_from, self.trust)
-        for name, read in (("failures", failures_of), ("restart", restart_of)):
-            if (text := getattr(self, name)) is not None:
-                yield (name,), partial(read, text)
+        for option, read in READ_FROM_TEXT.items():
+            key = OPTIONS[option].key
+            if key is not None and (text := getattr(self, key)) is not None:
+                yield (key,), partial(read, text)
         if self.begin_at is not None:
             yield ("begin_at",), partial(begin_at_of, self.begin_at, self._policy_in_a_text)
 
@@ -369,10 +370,9 @@ class Source(RunTable):
         plain = {name: getattr(self, name) for name, option in OPTIONS.items() if option.kind is not None}
         rules = EVENT_ORDERS[self.semantics]()
         given: dict[str, Any] = {}
-        if self.failures is not None:
-            given["outages"] = failures_of(self.failures)
-        if self.restart is not None:
-            given["restart"] = restart_of(self.restart)
+        for option, read in READ_FROM_TEXT.items():
+            if (text := getattr(self, OPTIONS[option].key or option)) is not None:
+                given[option] = read(text)
         if self.calendar is not None:
             given["calendar"] = self.windows
         if self.begin_at is not None:

@@ -165,6 +165,7 @@ class PartitionedRun(Run):
         partitions, system = self._partitions, self.system
         self.owner: dict[int, PartitionScheduler] = {}
         self.takes = False
+        self._left: list[PartitionScheduler] = []
         self._taken: dict[int, list[tuple[PartitionScheduler, int]]] = {}
         system.billing = partitions.billing
         each = zip(partitions.parts, partitions.views, strict=True)
@@ -214,11 +215,24 @@ class PartitionedRun(Run):
 
     # --- events ----------------------------------------------------------------------------------------
 
-    def hold(self, job: Job) -> None:
-        """Keep a job that is due out of all queues."""
-        super().hold(job)
+    def expect(self, job: Job, times: int = 1) -> None:
+        """Count one more submission of a job in its partitions, or one fewer."""
+        super().expect(job, times)
         for scheduler in self._queued_in[job.index]:
-            scheduler.system.arrivals_left -= 1
+            scheduler.system.arrivals_left += times
+
+    def withdraw(self, job: Job) -> None:
+        """Remove a job that a gate holds from all queues."""
+        super().withdraw(job)
+        for scheduler in self._queued_in[job.index]:
+            scheduler.system.withdraw(job)
+            self._left.append(scheduler)
+
+    def _pass_again(self, event: Event) -> None:
+        super()._pass_again(event)
+        for scheduler in self._left:
+            scheduler.want_pass()
+        self._left.clear()
 
     def join(self, job: Job) -> None:
         """Add a job to the queues of the partitions that admit it."""
@@ -227,11 +241,6 @@ class PartitionedRun(Run):
             scheduler.system.submit(job)
             scheduler.want_pass()
         super().join(job)
-
-    def _submit_later(self, job: Job) -> None:
-        super()._submit_later(job)
-        for scheduler in self._queued_in[job.index]:
-            scheduler.system.arrivals_left += 1
 
     def leave(self, job: Job) -> Allocation:
         """Take back the resources of a job that is stopped, in all partitions."""
@@ -245,8 +254,6 @@ class PartitionedRun(Run):
     def _come_back(self, job: Job, delay: int) -> None:
         for scheduler in self.schedulers:
             scheduler.system.expect_attempts()
-        for scheduler in self._queued_in[job.index]:
-            scheduler.system.arrivals_left += 1
         super()._come_back(job, delay)
 
     def take(self, capacity: Allocation, until: int, *, planned: bool = False) -> None:

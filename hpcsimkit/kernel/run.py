@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Iterable
 from typing import Protocol
 
 from simpy.events import Event
@@ -18,7 +19,7 @@ from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.begun import Begun, resume
 from hpcsimkit.kernel.clock import ARRIVAL, CHANGE, GIVE, RETURN, Instant
 from hpcsimkit.kernel.failures import FailureEvents
-from hpcsimkit.kernel.gate import Gates
+from hpcsimkit.kernel.gate import Gates, Held
 from hpcsimkit.kernel.ledger import Ledger
 from hpcsimkit.kernel.observers import Callbacks, Observer
 from hpcsimkit.kernel.parameters import parts
@@ -78,6 +79,8 @@ class Run(Scheduler):
         workload = parameters.workload.killed_at_limit if kill else parameters.workload
         self.gates = Gates(parameters.setup.all_gates, workload)
         self._gated = bool(self.gates)
+        self._asking: set[tuple[int, int]] = set()
+        self._passes_again = False
         begun = parameters.setup.begun
         with_past = begun is not None and has_past(begun, workload, parameters.setup, parameters.cluster)
         self.begun = None if with_past else begun
@@ -87,6 +90,9 @@ class Run(Scheduler):
         policy, cluster = self._scheduled(parameters)
         self.ledger = Ledger(workload, resubmits=self._gated)
         self._attempts = self.ledger.attempts
+        if self._gated and kill:
+            cut = parameters.workload.column("run_time") > workload.column("run_time")
+            self.ledger.incomplete.update(cut.nonzero()[0].tolist())
         super().__init__(parameters, policy, workload, cluster, Callbacks(parameters.observers), self.ledger)
         self.guard.system = self.system
         self.events = copy.copy(parameters.setup.event_order)
@@ -148,15 +154,13 @@ class Run(Scheduler):
 
     def submit(self, job: Job) -> None:
         """Add a job that is due to the queue, unless a gate holds it."""
-        if self.gates.holds(job, self.system):
-            self.hold(job)
-        else:
+        held = self.gates.holds(job, self.system)
+        if held is None:
+            self.ledger.release(job.index, self.system.now)
             self.join(job)
-
-    def hold(self, job: Job) -> None:
-        """Keep a job that is due out of the queue."""
-        self.ledger.hold(job.index)
-        self.system.arrivals_left -= 1
+        else:
+            self.expect(job, -1)
+            self._hold(job, held)
 
     def join(self, job: Job) -> None:
         """Add a job to the queue."""
@@ -164,6 +168,10 @@ class Run(Scheduler):
         self.pass_wanted = True
         for notify in self.callbacks.on_submit:
             notify(job, self.system)
+
+    def expect(self, job: Job, times: int = 1) -> None:
+        """Count one more submission of a job that is certain to come, or one fewer."""
+        self.system.arrivals_left += times
 
     def take_over(self, begun: Begun) -> None:
         """Set the running jobs of a begun run, schedule their ends, and request a pass at once.
@@ -209,8 +217,7 @@ class Run(Scheduler):
         for notify in self.callbacks.on_end:
             notify(job, system)
         if self._gated:
-            for due in self.gates.after_end(job, system):
-                self._submit_later(due)
+            self._ask_again(self.gates.after_end(job, system))
         self.capacity_changed()
 
     def capacity_changed(self) -> None:
@@ -293,9 +300,69 @@ class Run(Scheduler):
     def _submit_later(self, job: Job) -> None:
         """Submit a job that is due from its submission time on, or from now on."""
         self.ledger.resubmit(job)
-        self.system.arrivals_left += 1
+        self.expect(job)
         seconds = max(job.submit_time - self.system.now, 0)
         Instant(self.clock, self.rank(job), seconds, [self.submit_now], job)
+
+    # --- gates -------------------------------------------------------------------------------------------
+
+    def _ask_again(self, jobs: Iterable[Job]) -> None:
+        """Let the jobs that gates no longer hold join the queue at this instant, and the others leave it."""
+        for job in jobs:
+            row = job.index
+            if self.ledger.waits(row):
+                held = self.gates.holds(job, self.system)
+                if held is not None:
+                    self._leave_queue(job, held)
+            elif row in self.ledger.held:
+                self._ask_at(job, self.system.now)
+            elif row in self.gates.awaited:
+                self.gates.awaited.discard(row)
+                self._submit_later(job)
+
+    def _ask_at(self, job: Job, at: int) -> None:
+        """Ask the gates about a job that they hold again at a time [s]."""
+        if (job.index, at) not in self._asking:
+            self._asking.add((job.index, at))
+            self.expect(job)
+            Instant(self.clock, self.rank(job), at - self.system.now, [self._ask_now], (job, at))
+
+    def _ask_now(self, event: Event) -> None:
+        self.set_time()
+        job, at = event._value
+        self._asking.discard((job.index, at))
+        if job.index in self.ledger.held:
+            self.submit(job)
+        else:
+            self.expect(job, -1)
+
+    def _hold(self, job: Job, held: Held) -> None:
+        """Keep a job that is due out of the queue, or reject it if it can never start."""
+        if self.ledger.hold(job.index, self.system.now, held.reason):
+            for notify in self.callbacks.on_hold:
+                notify(job, held.reason, self.system)
+        if held.never:
+            self.ledger.release(job.index, self.system.now, for_good=True)
+            self.on_reject(job)
+        elif held.until is not None:
+            self._ask_at(job, held.until)
+
+    def _leave_queue(self, job: Job, held: Held) -> None:
+        """Take a job out of the queue; another pass follows, as it may have been in the way of others."""
+        self.withdraw(job)
+        self._hold(job, held)
+        if not self._passes_again:
+            self._passes_again = True
+            Instant(self.clock, RETURN, 0, [self._pass_again])
+
+    def withdraw(self, job: Job) -> None:
+        """Remove a job that a gate holds from the queue."""
+        self.system.withdraw(job)
+
+    def _pass_again(self, _: Event) -> None:
+        self.set_time()
+        self._passes_again = False
+        self.capacity_changed()
 
     # --- actions of the policy (see Listener) ------------------------------------------------------------
 
@@ -311,6 +378,8 @@ class Run(Scheduler):
         self._schedule_end(job, seconds)
         for notify in self.callbacks.on_start:
             notify(job, allocation, self.system)
+        if self._gated:
+            self._ask_again(self.gates.after_start(job, self.system))
 
     def _served(self, job: Job, allocation: Allocation) -> int:
         """Return the run time of a job with its allocation under the locality model [s]."""
@@ -319,6 +388,7 @@ class Run(Scheduler):
         seconds = model.actual(parameters.workload.jobs[job.index], allocation, self.system.cluster)
         if parameters.setup.walltime == "kill" and seconds > job.requested_time:
             self.cut_short.append(job.index)
+            self.ledger.incomplete.add(job.index)
             seconds = job.requested_time
         self.served[job.index] = seconds
         return seconds
@@ -340,6 +410,8 @@ class Run(Scheduler):
             self.system.ended.append(row)
             self._over(job)
             return
+        if self._gated:
+            self._ask_again(self.gates.after_stop(job, self.system))
         self._come_back(job, self._restart.delay + delay)
         if self._failures is not None:  # the policy may use what it has freed in this pass
             Instant(self.clock, RETURN, 0, [self._drain])
@@ -359,7 +431,7 @@ class Run(Scheduler):
     def _come_back(self, job: Job, delay: int) -> None:
         """Let a job that was stopped join the queue again, now or after the delay [s]."""
         self.system.expect_attempts()
-        self.system.arrivals_left += 1
+        self.expect(job)
         if delay:
             Instant(self.clock, RETURN, delay, [self._rejoin], job)
         else:
@@ -370,9 +442,9 @@ class Run(Scheduler):
         self.rejoin(event._value)
 
     def rejoin(self, job: Job) -> None:
-        """Add a job to the queue again that was stopped; the gates have let it in before."""
+        """Add a job that was stopped to the queue again, unless a gate holds it."""
         self.ledger.rejoin(job.index, self.system.now)
-        self.join(job)
+        self.submit(job)
 
     def on_take(self, capacity: Allocation, until: int, number: int) -> None:
         """Schedule the return of capacity that has gone out of order."""
@@ -403,10 +475,18 @@ class Run(Scheduler):
 
     def on_reject(self, job: Job) -> None:
         """Reject the jobs that are never due without a rejected job."""
-        for each in (job, *self.gates.after_reject(job, self.system)):
+        refused, others = [job], list[Job]()
+        for each in refused:  # the list grows during iteration
             self.ledger.reject(each.index)
             for notify in self.callbacks.on_reject:
                 notify(each, self.system)
+            for other in self.gates.after_reject(each, self.system):
+                if other.index in self.gates.awaited:
+                    self.gates.awaited.discard(other.index)
+                    refused.append(other)
+                else:
+                    others.append(other)
+        self._ask_again(others)
 
     def wake_time(self, at: int) -> int | None:
         """Return the time of a wake-up under the order of events, or None if it does not occur."""

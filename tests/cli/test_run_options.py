@@ -38,6 +38,8 @@ CHANGES: dict[str, object] = {
     "period": 900,
     "semantics": "dirlab",
     "locality": "apart.py:apart",
+    "gates": "log",
+    "licenses": "matlab:2",
     "failures": "mtbf=20000, repair=3000",
     "restart": "checkpoint=300, checkpoint_cost=90",
     "calendar": "calendar.toml",

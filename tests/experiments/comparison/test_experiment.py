@@ -202,7 +202,7 @@ def test_every_field_can_be_said_in_toml(tmp_path) -> None:
         "walltime": "kill", "dependencies": True, "period": 30, "warmup": 1.0, "cooldown": 2.5, "seed": 4,
         "out": "somewhere", "workers": 2, "report": False, "trace": True, "import_from": "/nowhere", "simulator": "simpy",
         "fields": "JobID,Submit", "cluster_name": "alpha", "reader": "swf", "timezone": "Europe/Berlin", "features": ["partition"], "from_date": "2024-03-01", "to_date": "2024-04-01",
-        "metrics": ["makespan"],
+        "metrics": ["makespan"], "gates": "log", "licenses": "matlab:2",
     }  # fmt: skip
     on_machines = {
         "machines": "m.csv", "machines_sha256": "0" * 64, "placement": "best-fit", "locality": "sierra",
