@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from operator import add
 from typing import Any, Literal
@@ -46,8 +47,8 @@ class PreemptLowerTiers(Preemptor):
         Whether a job that is stopped returns to the queue, never runs again, or is suspended. Default:
         ``"requeue"``.
     grace_time : int
-        Time for which a job that was chosen runs on before it is stopped [s], >= 0; it is not stopped if the
-        other one has started meanwhile. Default: 0.
+        Time for which a job that was chosen runs on before it is stopped [s], >= 0; it is not stopped if no
+        job of a higher tier waits any more. Default: 0.
 
     Examples
     --------
@@ -98,7 +99,7 @@ class PreemptLowerTiers(Preemptor):
             if not isinstance(value, int) or value < 0:
                 raise UsageError(f"preemptor: {name} needs a whole number, at least 0, found {value!r}")
         self._tier = _tiers(system.workload, self.by, self.tiers)
-        self._graces: dict[int, tuple[int, int]] = {}  # by row: when it is stopped, and the row of its head
+        self._graces: dict[int, int] = {}  # when jobs that were chosen may be stopped, by row
 
     # --- between passes --------------------------------------------------------------------------------
 
@@ -108,11 +109,12 @@ class PreemptLowerTiers(Preemptor):
             self._resume(system, max((self._tier[job.index] for job in system.queue), default=None))
 
     def after_pass(self, system: System) -> None:
-        """Resume jobs whose nodes are still free, and let go on for whom no job waits any more."""
+        """Resume jobs whose nodes are still free, and let those go on above which no job waits any more."""
         if system.suspended:
             self._resume(system)
-        waits = system.ledger.waits
-        self._graces = {row: grace for row, grace in self._graces.items() if waits(grace[1])}
+        if self._graces:
+            highest = max((self._tier[job.index] for job in system.queue), default=-math.inf)
+            self._graces = {row: at for row, at in self._graces.items() if self._tier[row] < highest}
 
     def _resume(self, system: System, least: int | None = None) -> None:
         """Resume the suspended jobs of a least tier, or all, as far as their nodes are free."""
@@ -124,18 +126,18 @@ class PreemptLowerTiers(Preemptor):
     # --- the choice ------------------------------------------------------------------------------------
 
     def victims(self, head: Job, system: System) -> Sequence[Job]:
-        """Return the jobs to stop so that `head` fits; those in their grace for it only when all are due."""
+        """Return the jobs to stop so that `head` fits; those in their grace only when all are due."""
         chosen = self._in_grace(head, system)
         level = self.level(head, system)
         if chosen and system.cluster.fits(head, system.room_for(head, level)):
-            due = all(self._graces[job.index][0] <= system.now for job in chosen)
+            due = all(self._graces[job.index] <= system.now for job in chosen)
             return chosen if due else ()
         return super().victims(head, system)
 
     def stop(self, job: Job, head: Job, system: System) -> None:
         """Stop a job that was chosen, or grant it its grace."""
         if self.grace_time and job.index not in self._graces:
-            self._graces[job.index] = system.now + self.grace_time, head.index
+            self._graces[job.index] = system.now + self.grace_time
             system.wake(system.now + self.grace_time)
         elif self.mode == "suspend":
             system.suspend(job)
@@ -145,15 +147,15 @@ class PreemptLowerTiers(Preemptor):
             system.stop(job)
 
     def level(self, head: Job, system: System) -> Level:
-        """Return the capacity that is free, or will be once those in their grace for `head` are stopped."""
+        """Return the capacity that is free, or will be once lower jobs in their grace are stopped."""
         level = system.free
         for job in self._in_grace(head, system):
             level = level + system.running.allocation(job)
         return level
 
     def _in_grace(self, head: Job, system: System) -> list[Job]:
-        """Return the running jobs that are to be stopped for a job."""
-        jobs = [system.jobs[row] for row, (_, waiting) in self._graces.items() if waiting == head.index]
+        """Return the running jobs of lower tiers that are to be stopped."""
+        jobs = [system.jobs[row] for row in self._graces if self._tier[row] < self._tier[head.index]]
         return [job for job in jobs if job in system.running]
 
     def candidates(self, head: Job, system: System) -> Sequence[Job]:

@@ -81,7 +81,7 @@ class NaiveAttempts:
         self.stopped: list[Job] = []
         self.suspended: list[Job] = []
         self.mode, self.grace = mode, grace
-        self.graces: dict[int, tuple[int, int]] = {}
+        self.graces: dict[int, int] = {}
         self.wakes: set[int] = set()
         self.over = 0
         self.clock = 0
@@ -249,8 +249,8 @@ class NaiveAttempts:
         self.resume(now, max((job.tier for job in self.waiting), default=-1))
         self.start_jobs(now)
         self.resume(now, -1)
-        waiting = {job.number for job in self.waiting}
-        self.graces = {number: grace for number, grace in self.graces.items() if grace[1] in waiting}
+        highest = max((job.tier for job in self.waiting), default=-1)
+        self.graces = {number: at for number, at in self.graces.items() if self.jobs[number].tier < highest}
 
     def start_jobs(self, now: int) -> None:
         while self.waiting:
@@ -280,11 +280,11 @@ class NaiveAttempts:
             (job for job in self.running if job.tier < head.tier and job.number not in self.graces),
             key=lambda job: (job.tier, -job.started, job.number),
         )
-        mine = [number for number, (_, other) in self.graces.items() if other == head.number]
+        mine = [number for number in self.graces if self.jobs[number].tier < head.tier]
         mine_running = [self.jobs[number] for number in mine if self.jobs[number] in self.running]
         coming = self.free + sum(job.nodes for job in mine_running)
         if coming >= head.nodes:
-            if not all(self.graces[job.number][0] <= now for job in mine_running):
+            if not all(self.graces[job.number] <= now for job in mine_running):
                 return False
             for job in mine_running:
                 self.preempt(job, now)
@@ -300,7 +300,7 @@ class NaiveAttempts:
                 chosen.remove(job)
         for job in chosen:
             if self.grace:
-                self.graces[job.number] = now + self.grace, head.number
+                self.graces[job.number] = now + self.grace
                 self.wakes.add(now + self.grace)
             else:
                 self.preempt(job, now)

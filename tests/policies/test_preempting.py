@@ -17,9 +17,10 @@ from hpcsimkit.cluster.machines import Machines
 from hpcsimkit.cluster.outages import Outage, Outages
 from hpcsimkit.errors import ScheduleError, StalledError, UsageError
 from hpcsimkit.experiments.parts.registry import make
+from hpcsimkit.jobs.job import Job
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.decision import External
-from hpcsimkit.kernel.policy import Policy
+from hpcsimkit.kernel.policy import Estimator, Policy
 from hpcsimkit.kernel.restart import Restart
 from hpcsimkit.kernel.simulation import Simulation
 from hpcsimkit.kernel.system import System
@@ -344,6 +345,8 @@ def test_modes_and_grace(options: str, ends: list[int], outcomes: list[str] | No
     else:
         assert result.attempts is not None
         first = result.attempts.outcome[result.attempts.job == 0]
+        again = result.attempts.submit_time[result.attempts.job == 0][1:]
+        assert again.tolist() == [5 if "grace" not in options else 8] * (len(outcomes) - 1)
         assert [Outcome(each).name for each in first] == outcomes
         assert measure(result, names=["restarts"])["restarts"] == outcomes.count("PREEMPTED")
 
@@ -395,6 +398,68 @@ def test_a_suspended_job_fails_with_its_machine() -> None:
             for k in np.flatnonzero(each.job == 0)
         ]  # fmt: skip
         assert rows == expected, start
+        policy, cost = make("fcfs+preempt(mode=suspend)"), Restart(cost=2)
+        costly = Simulation(workload, policy, cluster, outages=outages, restart=cost).run()
+        assert costly.end_time[0] == result.end_time[0] + (2 if start == 12 else 4)
+
+
+@pytest.mark.parametrize(
+    ("policy", "late", "start"),
+    [
+        ("fcfs", (8, 50, 1), 30),  # H starts at 6 s, when W ends; so V has a new grace from 20 s on
+        ("sjf", (8, 5, 1), 15),  # H2 takes what H has waited for
+    ],
+)
+def test_whom_a_grace_is_for(policy: str, late: tuple[int, int, int], start: int) -> None:
+    if policy == "fcfs":
+        rows = [(0, 100, 0), (0, 6, 1), (5, 60, 1), (20, *late[1:])]
+    else:
+        rows = [(0, 100, 0), (5, 50, 1), late]
+    columns = dict(zip(("submit_time", "run_time", "queue"), zip(*rows, strict=True), strict=True))
+    jobs = Workload({**columns, "nodes": [1] * len(rows)}, machine_size=2 if policy == "fcfs" else 1)
+    result = Simulation(jobs, make(f"{policy}+preempt(grace_time=10)")).run()
+    assert result.start_time[-1] == start
+    assert result.attempts is not None and result.attempts.count(len(rows))[0] == 2
+
+
+def test_a_job_that_was_suspended_is_expected_to_end_later() -> None:
+    """It is suspended after 3 s, until 8 s; at 10 s, it has run for its estimate of 5 s."""
+    seen = []
+
+    class Late(Estimator):
+        corrects = True
+
+        def estimate(self, job: Job) -> int:
+            return 5
+
+        def correct(self, job: Job, elapsed: int) -> int:
+            seen.append(elapsed)
+            return 9
+
+    class Pause(Pipeline):
+        def schedule(self, system: System) -> Any:
+            if system.now == 3:
+                system.suspend(system.jobs[0])
+            if system.now == 8:
+                system.resume(system.jobs[0])
+                assert system.running.expected_end(system.jobs[0]) == 10
+            if system.now == 10:
+                assert system.running.expected_end(system.jobs[0]) == 14
+            yield from super()._run(system)
+
+    columns = {"submit_time": [0, 3, 8, 10], "run_time": [20, 1, 1, 1], "nodes": [1, 1, 2, 2]}
+    Simulation(Workload(columns, machine_size=2), Pause(estimates=Late())).run()
+    assert seen[0] == 5
+
+
+def test_outages_go_on_while_a_job_is_suspended() -> None:
+    """Nothing runs or waits at 18 s, when the second outage begins."""
+    jobs = Workload(
+        {"submit_time": [0, 10], "run_time": [15, 3], "nodes": [3, 2], "queue": [0, 1]}, machine_size=3
+    )
+    outages = Outages([Outage(12, 20), Outage(18, 30, nodes=2)])
+    result = Simulation(jobs, make("fcfs+preempt(mode=suspend)"), outages=outages).run()
+    assert attempts(result) == [[(0, 10), (30, 35)], [(10, 13)]]
 
 
 def test_a_policy_suspends_and_resumes() -> None:
