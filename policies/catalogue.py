@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from hpcsimkit.policies import orders
+from hpcsimkit.policies.admission import AdmitFitting, RandomAdmission
 from hpcsimkit.policies.backfill.backfilling import EASY, Greedy, Reservations
 from hpcsimkit.policies.backfill.conservative import Conservative
 from hpcsimkit.policies.dirlab.backfilling import PublishedEASY
@@ -228,6 +229,7 @@ CATALOGUE: dict[str, dict[str, Callable[..., Any]]] = {
         "learned-kinds": LearnedKinds,
     },
     "preemptor": {"preempt": PreemptLowerTiers},
+    "gate": {"admit-fitting": AdmitFitting, "random-admission": RandomAdmission},
     "policy": {
         "bfbp": BestFitBinPacking,
         "recorded": Recorded,
