@@ -6,13 +6,12 @@ from collections.abc import Callable
 from typing import Any
 
 from hpcsimkit.policies import orders
-from hpcsimkit.policies.admission import AdmitFitting, RandomAdmission
 from hpcsimkit.policies.backfill.backfilling import EASY, Greedy, Reservations
 from hpcsimkit.policies.backfill.conservative import Conservative
 from hpcsimkit.policies.dirlab.backfilling import PublishedEASY
 from hpcsimkit.policies.dirlab.orders import InvertedUNICEF, InvertedWFP3
 from hpcsimkit.policies.dirlab.pipelines import MAX_INTERVAL, MAX_REJECTIONS
-from hpcsimkit.policies.inspectors import HoldUnfit
+from hpcsimkit.policies.inspectors import AdmitFitting, HoldUnfit, RandomAdmission
 from hpcsimkit.policies.oracles import Actual, OracleSAF, OracleSJF
 from hpcsimkit.policies.placing import placements
 from hpcsimkit.policies.placing.kinds import LearnedKinds
