@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 from zlib import crc32
 
 import pytest
@@ -12,8 +13,10 @@ from hpcsimkit.io.formats import Format
 from tests.audit.hearing import CANARY, EVIL
 from tests.audit.leaves import leaves_of
 from tests.audit.lines import LINES, READERS
-from tests.audit.playing import Stage
 from tests.conftest import draw_blank_pictures
+
+if TYPE_CHECKING:
+    from tests.audit.playing import Stage
 
 OUTSIDE = "../outside"
 PAYLOADS: tuple[object, ...] = (
@@ -60,7 +63,9 @@ FIRST = {
 
 
 def wrong(name: str, number: int, folder: Path, *, quick: bool) -> str | None:
-    """Return what is wrong with a line of a command, or reader, if anything is."""
+    """Return what is wrong with a line of a command, or reader, if anything is; in a process of the audit."""
+    from tests.audit.playing import Stage  # loads all that a command may load
+
     with pytest.MonkeyPatch.context() as patch:
         draw_blank_pictures(patch)
         line = {**LINES, **READERS}[name][number]
