@@ -11,7 +11,7 @@ from pages.markdown import code, summary, table
 TASKS: dict[str, dict[str, tuple[str, ...]]] = {
     "Run a simulation": {
         "hpcsimkit": ("Simulation", "make", "System", "Observer", "ServiceTime"),
-        "hpcsimkit.kernel.begun": ("Begun", "begun_at"),
+        "hpcsimkit.kernel.begun": ("BeginAt", "Begun", "begun_at", "begun_in"),
         "hpcsimkit.kernel.observers": ("Promises",),
     },
     "Describe jobs and clusters": {

@@ -179,7 +179,8 @@ def _of_run(about: Option) -> Any:
     """Return the type of a command's argument for an option of a run."""
     kind = about.kind or str
     metavar = None if kind is bool else about.metavar or "|".join(about.choices)
-    return option(kind, metavar, f"{about.meaning}.  [{about.unset}]", f"--{about.key}")
+    flag = (about.key or "").replace("_", "-")
+    return option(kind, metavar, f"{about.meaning}.  [{about.unset}]", f"--{flag}")
 
 
 OF_RUNS: Mapping[str, Any] = {each.key: _of_run(each) for each in OPTIONS.values() if each.key}

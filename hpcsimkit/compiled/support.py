@@ -25,6 +25,7 @@ from hpcsimkit.jobs.columns import TIME_LIMIT
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.begun import Begun
 from hpcsimkit.kernel.event_order import DirlabOrder, EventOrder, TextbookOrder
+from hpcsimkit.kernel.past import has_past
 from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.kernel.policy import Policy, Requested
 from hpcsimkit.kernel.reservation import EASY
@@ -178,6 +179,11 @@ def _obstacles_of_begun(simulation: Parameters, begun: Begun | None) -> Iterator
         return
     if type(begun) is not Begun:
         yield f"it knows no {type(begun).__name__}"
+        return
+    kill = simulation.setup.walltime == "kill"
+    workload = simulation.workload.killed_at_limit if kill else simulation.workload
+    if has_past(begun, workload, simulation.setup, simulation.cluster):
+        yield "it knows no past of a begun run"
         return
     cluster = _whole(simulation.cluster)
     if isinstance(cluster, Machines):

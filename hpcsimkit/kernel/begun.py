@@ -2,46 +2,63 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from hpcsimkit.cluster.opaque import Allocation
 from hpcsimkit.errors import ScheduleError, UsageError
 from hpcsimkit.jobs.job import Job
-from hpcsimkit.jobs.workload import Workload
+from hpcsimkit.jobs.workload import SCALED, Workload
 from hpcsimkit.kernel.ledger import Mode
 from hpcsimkit.kernel.system import System
 from hpcsimkit.results.result import Result
+from hpcsimkit.workloads.readers.cells import date
+from hpcsimkit.workloads.readers.local_time import calendar_of
 
-__all__ = ["Begun", "begun_at", "resume"]
+if TYPE_CHECKING:
+    from hpcsimkit.kernel.policy import Policy
+
+__all__ = ["BeginAt", "Begun", "begun_at", "begun_in", "begun_in_log", "remarks_on", "resume"]
 
 
 @dataclass(frozen=True)
 class Begun:
-    """The state in which a run begins: the time, and the jobs that are running by then.
+    """The state in which a run begins: the time, and the jobs that have started by then.
 
-    Jobs of the workload that were submitted by that time and are not running are waiting. The run begins with
-    a pass, and continues as the whole run would, if the policy keeps no state of its own (conservative
-    backfilling keeps a plan, estimators keep histories).
+    Jobs of the workload that were submitted by that time and have not started are waiting. The run begins
+    with a pass, and continues as the whole run would.
+
+    If jobs have ended by then, they are the past of the run: the policy learns of all submissions, starts and
+    ends, as in the whole run, and makes its first pass at `at`. So its estimators and its fair shares know
+    the past; plans of reservations are made anew. Without ended jobs, the policy begins without a past.
 
     Parameters
     ----------
     at : int
-        Time at which the run begins [s].
+        Time at which the policy takes over [s].
     started : mapping of int to int
-        Start time [s] of each running job by its row in the workload; at most `at`, and so that the job ends
-        after `at`.
+        Start time [s] of each job that has started, by its row in the workload; at most `at`. Jobs whose run
+        time is over by `at` have ended.
     allocations : mapping of int to Allocation
-        Allocations of running jobs by row; by default the choice of the cluster, which with counted nodes is
-        the only one.
+        Allocations of started jobs by row, on the whole cluster; by default the choice of the cluster, which
+        with counted nodes is the only one.
+    partitions : mapping of int to str
+        Names of the partitions in which jobs started, by row; by default the first one that admits the job.
+    rejected : collection of int
+        Rows of jobs submitted by `at` that neither started nor wait. Default: none.
+    before : str
+        Source of the starts, such as ``"log"``. If given, metrics leave out the jobs submitted
+        before `at`, and a job that does not fit at its start time starts as soon as it fits, or waits, since
+        logs may have more in use than the cluster has. By default, such a job is an error.
 
     Examples
     --------
     >>> from hpcsimkit import Simulation
     >>> from hpcsimkit.experiments.parts.registry import make
-    >>> w = Workload({"submit_time": [0, 5, 8], "run_time": [10, 9, 1], "nodes": [3, 4, 1]}, machine_size=4)
+    >>> w = Workload({"submit_time": [0, 5, 9], "run_time": [10, 9, 1], "nodes": [3, 4, 1]}, machine_size=4)
     >>> Simulation(w, make("fcfs"), begun=Begun(at=6, started={0: 0})).run().start_time.tolist()
     [0, 10, 19]
     """
@@ -49,21 +66,93 @@ class Begun:
     at: int
     started: Mapping[int, int]
     allocations: Mapping[int, Allocation] = field(default_factory=dict)
+    partitions: Mapping[int, str] = field(default_factory=dict)
+    rejected: Collection[int] = ()
+    before: str = ""
 
     def check(self, workload: Workload) -> None:
-        """Raise a UsageError if the jobs cannot be running at that time."""
+        """Raise a UsageError if the jobs cannot have started by that time."""
         for row, start in self.started.items():
             if not 0 <= row < len(workload):
                 raise UsageError(f"begun: a row below {len(workload)} is needed, found {row!r}")
             job = workload.jobs[row]
-            if not job.submit_time <= start <= self.at < start + job.run_time:
+            if not job.submit_time <= start <= self.at:
                 raise UsageError(
-                    f"begun: job {job.id}, submitted at {job.submit_time} s, cannot run from {start} to "
-                    f"{start + job.run_time} s and at {self.at} s"
+                    f"begun: job {job.id}, submitted at {job.submit_time} s, cannot have started at "
+                    f"{start} s by {self.at} s"
                 )
-        unknown = sorted(set(self.allocations) - set(self.started))
-        if unknown:
-            raise UsageError(f"begun: an allocation belongs to a running job, found one of row {unknown[0]}")
+        for what, given in (("an allocation", self.allocations), ("a partition", self.partitions)):
+            unknown = sorted(set(given) - set(self.started))
+            if unknown:
+                raise UsageError(f"begun: {what} belongs to a started job, found one of row {unknown[0]}")
+
+    @property
+    def record(self) -> dict[str, object]:
+        """The plain values that identify the state in results."""
+        before = {"before": self.before} if self.before else {}
+        return {"at": self.at, "started": len(self.started), **before}
+
+
+@dataclass(frozen=True)
+class BeginAt:
+    """The time at which the policy takes over, with the jobs that have started and wait by then.
+
+    Parameters
+    ----------
+    at : int or str
+        Time [s of the log's clock], or a date of a log that has dates, such as ``"2024-03-01T12:00:00"``.
+    policy : Policy, optional
+        The policy that schedules the jobs until then; by default they start as the log records.
+
+    Examples
+    --------
+    >>> from hpcsimkit import Simulation
+    >>> from hpcsimkit.experiments.parts.registry import make
+    >>> w = Workload({"submit_time": [0, 5, 9], "run_time": [10, 9, 1], "nodes": [3, 4, 1]}, machine_size=4)
+    >>> Simulation(w, make("fcfs+easy"), begin_at=BeginAt(9, make("fcfs"))).run().start_time.tolist()
+    [0, 10, 9]
+    """
+
+    at: int | str
+    policy: Policy | None = None
+
+    def begun(self, workload: Workload, simulate: Callable[[Policy], Result]) -> Begun:
+        """Return the state for the jobs of a run.
+
+        Parameters
+        ----------
+        workload : Workload
+            The jobs.
+        simulate : callable
+            Function that returns the result of another policy, with otherwise equal parameters.
+
+        Raises
+        ------
+        UsageError
+            The time lies outside the log, or the log does not record what is needed.
+        """
+        at = self._second(workload)
+        first, last = (int(end(workload.submit_time, initial=0)) for end in (np.min, np.max))
+        if not first <= at <= last:
+            raise UsageError(f"begin_at: a time among the submissions, {first} to {last} s, found {at} s")
+        if self.policy is None:
+            return begun_in_log(workload, at)
+        return replace(begun_in(simulate(self.policy), at), before=repr(self.policy))
+
+    def _second(self, workload: Workload) -> int:
+        if isinstance(self.at, int):
+            return self.at
+        calendar = calendar_of(workload)
+        if calendar is None:
+            raise UsageError(
+                f"begin_at: {workload.name} has no dates; seconds of its clock, found {self.at!r}"
+            )
+        return date(self.at, calendar.zone) - calendar.start
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """The plain values of the parameters."""
+        return {"at": self.at, "before": "log" if self.policy is None else repr(self.policy)}
 
 
 def resume(job: Job, start: int, allocation: Allocation | None, system: System) -> None:
@@ -88,8 +177,40 @@ def resume(job: Job, start: int, allocation: Allocation | None, system: System) 
         system.events.append(row)
 
 
+def begun_in(result: Result, at: int) -> Begun:
+    """Return the state of a finished run at a time, with its past, for another run of the same workload.
+
+    Parameters
+    ----------
+    result : Result
+        Result of the run, in which no job was stopped.
+    at : int
+        Time [s]; the events and starts of this instant are over.
+
+    Raises
+    ------
+    UsageError
+        Jobs were stopped.
+    """
+    if result.attempts is not None:
+        raise UsageError(f"begun: a run in which no job was stopped is needed, found {result!r}")
+    start, submitted = result.start_time, result.submit_time
+    rows = np.flatnonzero((start >= 0) & (start <= at))
+    in_order = rows[np.argsort(start[rows], kind="stable")]
+    placements, started_in = result.placements, result.started_in
+    return Begun(
+        at,
+        {int(row): int(start[row]) for row in in_order},
+        {} if placements is None else {int(row): placements.allocation(int(row)) for row in in_order},
+        {} if started_in is None else {int(row): str(started_in[row]) for row in in_order},
+        frozenset(np.flatnonzero((start < 0) & (submitted <= at)).tolist()),
+    )
+
+
 def begun_at(result: Result, at: int) -> tuple[Workload, Begun]:
     """Return the jobs that had not ended by a time of a finished run, and the state of the run at that time.
+
+    The run of these jobs has no past; see :func:`begun_in` for one that has.
 
     Parameters
     ----------
@@ -105,11 +226,55 @@ def begun_at(result: Result, at: int) -> tuple[Workload, Begun]:
     """
     rows = np.flatnonzero(result.end_time > at)
     kept = result.workload.select(rows, f"jobs that had not ended at {at} s")
-    started = {
-        place: int(result.start_time[row]) for place, row in enumerate(rows) if result.start_time[row] <= at
-    }
-    placements = result.placements
-    given = (
-        {} if placements is None else {place: placements.allocation(int(rows[place])) for place in started}
+    whole = begun_in(result, at)
+    place = {int(row): position for position, row in enumerate(rows)}
+    return kept, replace(
+        whole,
+        started={place[row]: start for row, start in sorted(whole.started.items()) if row in place},
+        allocations={place[row]: each for row, each in whole.allocations.items() if row in place},
+        partitions={place[row]: name for row, name in whole.partitions.items() if row in place},
+        rejected=frozenset(),
     )
-    return kept, Begun(at, started, given)
+
+
+def begun_in_log(workload: Workload, at: int) -> Begun:
+    """Return the state at a time that a log records: jobs start when submitted plus their recorded wait.
+
+    Jobs submitted by then without a recorded wait are rejected.
+
+    Raises
+    ------
+    UsageError
+        The log has no recorded waits.
+    """
+    wait, submitted = workload.recorded_wait_time, workload.submit_time
+    if not (wait >= 0).any():
+        raise UsageError(
+            f"begin_at: {workload.name} has no recorded waits; name a policy, as in '9000, fcfs'"
+        )
+    if any(step.startswith(SCALED) for step in workload.provenance):
+        raise UsageError(f"begin_at: the waits of {workload.name} are not those of a scaled load")
+    start = submitted + wait
+    rows = np.flatnonzero((wait >= 0) & (start <= at))
+    rows = rows[np.argsort(start[rows], kind="stable")]
+    unknown = np.flatnonzero((wait < 0) & (submitted <= at)).tolist()
+    started = dict(zip(rows.tolist(), start[rows].tolist(), strict=True))
+    return Begun(at, started, rejected=frozenset(unknown), before="log")
+
+
+def remarks_on(result: Result) -> list[str]:
+    """Return the differences between the beginning of a run and the log from which it is taken."""
+    begun = result.options.get("begun", {})
+    if begun.get("before") != "log":
+        return []
+    workload, at = result.workload, begun["at"]
+    wait = workload.recorded_wait_time
+    recorded = workload.submit_time + wait
+    late = (wait >= 0) & (recorded <= at) & (result.start_time > recorded)
+    unknown = (wait < 0) & (workload.submit_time <= at)
+    found = []
+    if unknown.any():
+        found.append(f"{unknown.sum():,} jobs submitted by {at} s without a recorded wait: rejected")
+    if late.any():
+        found.append(f"{late.sum():,} jobs start later than recorded before {at} s, as the machine is full")
+    return found

@@ -194,12 +194,14 @@ class DirlabOrder(EventOrder):
     unsupported = (
         "dependencies",
         "gates",
+        "licenses",
         "calendar",
         "outages",
         "restart",
         "period",
         "service_time",
         "begun",
+        "begin_at",
     )
 
     def __init__(self, following: int | None = None) -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import copy
 import time
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from typing import Any, Protocol
 
 from simpy.events import Event
 
-from hpcsimkit.cluster.opaque import AnyCluster
+from hpcsimkit.cluster.opaque import Allocation, AnyCluster
 from hpcsimkit.errors import PolicyError, UsageError
 from hpcsimkit.jobs.job import Job
 from hpcsimkit.jobs.workload import Workload
@@ -112,9 +112,9 @@ class Scheduler(Listener):
         self.system.restart = setup.restart
         if not setup.restart.plain:
             self.system.expect_attempts()
-        self._schedule = self._policy.schedule
+        self._schedule: Callable[[System], Any] = self._policy.schedule
         self.acts_on_running = self._policy.acts_on_running
-        self._checks_before_pass = bool(setup.period) or estimator.corrects
+        self._checks_before_pass = self._wants_checks = bool(setup.period) or estimator.corrects
 
     def reset(self) -> None:
         """Reset the policy before the first event."""
@@ -123,6 +123,34 @@ class Scheduler(Listener):
             self._order.reset(system)
             self._estimator.reset(system)
         policy.reset(system)
+
+    # --- passes that are given ---------------------------------------------------------------------------
+
+    def replace_passes(self, schedule: Callable[[System], Any]) -> None:
+        """Let a function make all passes, until :meth:`begin_passes`: they are given, and no time is kept."""
+        self._schedule, self._checks_before_pass = schedule, False
+
+    def begin_passes(self) -> Any:
+        """Let the policy make its first pass now, or at the next multiple of the period; return the pass.
+
+        All waiting jobs are new to it, and a plan of its own would be void.
+        """
+        self._schedule, self._checks_before_pass = self._first_pass, self._wants_checks
+        self.system.corrections += 1
+        self.system.version += 1
+        if self._checks_before_pass and self._put_off():
+            return None
+        return self._first_pass(self.system)
+
+    def _first_pass(self, system: System) -> Any:
+        self._schedule = self._policy.schedule
+        ledger = system.ledger
+        system.newcomers[:] = sorted(system.queue, key=lambda job: (ledger.joined(job.index), job.index))
+        return self._schedule(system)
+
+    def own_part(self, allocation: Allocation) -> Allocation | None:
+        """Return the part of an allocation of the whole cluster on which this scheduler acts, if any."""
+        return allocation
 
     # --- actions of the policy (see Listener) ------------------------------------------------------------
 

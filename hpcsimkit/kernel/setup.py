@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:  # the command line reads this module before the libraries of 
     from hpcsimkit.cluster.calendar import Calendar
     from hpcsimkit.cluster.opaque import AnyCluster
     from hpcsimkit.cluster.outages import OutageSource
-    from hpcsimkit.kernel.begun import Begun
+    from hpcsimkit.kernel.begun import BeginAt, Begun
     from hpcsimkit.kernel.event_order import EventOrder
     from hpcsimkit.kernel.gate import Gate
     from hpcsimkit.kernel.restart import Restart
@@ -126,12 +126,17 @@ class Setup:
         ``"run"``.
     dependencies : bool
         Whether a job is submitted only after its preceding job has ended, see
-        :class:`~hpcsimkit.kernel.gate.Dependencies`. Default: False.
+        :class:`~hpcsimkit.kernel.gate.Dependencies`, and may start only after the jobs in the column
+        ``dependency``, see :class:`~hpcsimkit.kernel.after_jobs.AfterJobs`. Default: False.
     gates : tuple of Gate
-        Rules that decide when jobs join the queue, see :mod:`~hpcsimkit.kernel.gate`; by default none.
+        Rules that say whether a job may start, see :mod:`~hpcsimkit.kernel.gate` and
+        :mod:`~hpcsimkit.kernel.job_gates`; by default none.
+    licenses : mapping of str to int, optional
+        Number of licences of the whole cluster by name, for jobs with the column ``licenses``, see
+        :class:`~hpcsimkit.kernel.job_gates.Licenses`; by default this column is ignored.
     calendar : Calendar
-        Capacity that is known ahead to be gone for some time, see :mod:`~hpcsimkit.cluster.calendar`; on
-        counted nodes only. By default none is.
+        Capacity that is known ahead to be gone or reserved for some time, see
+        :mod:`~hpcsimkit.cluster.calendar`. By default none is.
     outages : OutageSource, optional
         Nodes and machines that fail without notice: a list, or random failures, see
         :mod:`~hpcsimkit.cluster.outages`; by default none.
@@ -148,8 +153,11 @@ class Setup:
         The locality model: run time of a job as a function of its allocation; by default the run time of the
         log. A simulation takes a function, too.
     begun : Begun, optional
-        The time at which the run begins, and the jobs that are running by then; by default it begins with the
-        first submission and an empty cluster.
+        The time at which the policy takes over, and the jobs that have started by then, see
+        :mod:`~hpcsimkit.kernel.begun`; by default it begins with the first submission and an empty cluster.
+    begin_at : BeginAt, optional
+        The time at which the policy takes over, with the jobs that have started by then according to the log,
+        or under another policy: a :class:`~hpcsimkit.kernel.begun.Begun` that is found at the start.
     simulator : {"auto", "simpy", "compiled"}
         The program that runs. Schedules do not depend on it: ``"compiled"`` is machine code for plain
         pipelines (extra ``[fast]``); ``"auto"`` takes it where it can, once the runs of this process have
@@ -193,7 +201,8 @@ class Setup:
         metadata=_about(
             key="dependencies",
             kind=bool,
-            meaning="Whether each job waits for its preceding job (SWF fields 17 and 18)",
+            meaning="Whether each job waits for its preceding job (SWF fields 17 and 18), and for the jobs "
+            "in its column dependency",
             decides="schedule",
             unset="no dependencies",
         ),
@@ -201,19 +210,35 @@ class Setup:
     gates: tuple[Gate, ...] = field(
         default=(),
         metadata=_about(
-            meaning="Rules that decide when jobs join the queue",
+            key="gates",
+            metavar="NAMES",
+            meaning="Columns of the log that may hold jobs: dependency, begin_time, hold_until, array_limit, "
+            "or log for all of them; missing=ignore for a part of a log",
             decides="schedule",
             unset="none",
             recorded=lambda gates: {"gates": [repr(gate) for gate in gates]},
         ),
     )
+    licenses: Mapping[str, int] | None = field(
+        default=None,
+        metadata=_about(
+            key="licenses",
+            metavar="NAMES",
+            meaning="Licences of the whole cluster, such as matlab:10,ansys:2, for which jobs of the log ask",
+            decides="schedule",
+            unset="those of the log are ignored",
+            recorded=lambda licenses: {"licenses": dict(licenses)},
+        ),
+    )
     calendar: Calendar = field(
         default_factory=_empty_calendar,
         metadata=_about(
-            meaning="Capacity that is known ahead to be gone for some time",
+            key="calendar",
+            metavar="FILE",
+            meaning="File of maintenance and reservations: .toml, or the output of scontrol show reservation",
             decides="schedule",
-            unset="all of it is always there",
-            recorded=lambda calendar: {"calendar": [list(step) for step in calendar.steps]},
+            unset="none",
+            recorded=lambda calendar: {"calendar": [window.record for window in calendar.windows]},
         ),
     )
     outages: OutageSource | None = field(
@@ -277,10 +302,22 @@ class Setup:
     begun: Begun | None = field(
         default=None,
         metadata=_about(
-            meaning="Time at which the run begins, and the jobs that run by then",
+            meaning="Time at which the policy takes over, and the jobs that have started by then",
             decides="schedule",
             unset="an empty cluster at the first submission",
-            recorded=lambda begun: {"begun": {"at": begun.at, "running": len(begun.started)}},
+            recorded=lambda begun: {"begun": begun.record},
+        ),
+    )
+    begin_at: BeginAt | None = field(
+        default=None,
+        metadata=_about(
+            key="begin_at",
+            metavar="TEXT",
+            meaning="Time from which the policy schedules, in seconds or as a date; starts before it are "
+            "those of the log or, with 'TIME, POLICY', of another policy",
+            decides="schedule",
+            unset="the first submission",
+            recorded=lambda begin_at: {"begin_at": begin_at.record},
         ),
     )
     simulator: Literal["auto", "simpy", "compiled"] = field(
@@ -306,17 +343,28 @@ class Setup:
         self.restart.check()
         for name in self.event_order.unsupported:
             self._refuse(name, f"the rules {self.event_order.name!r} know no {name}")
-        if self.begun is not None:
-            for name in ("dependencies", "gates", "calendar", "outages", "service_time"):
-                self._refuse(name, f"a begun run knows no {name}")
+        if self.begun is not None and self.begin_at is not None:
+            raise UsageError("one of 'begun' and 'begin_at' is needed, both are given")
+        if self.begun is not None or self.begin_at is not None:
+            self._refuse("service_time", "a begun run knows no service_time")
         if self.service_time is not None:
             for name in ("outages", "restart"):
                 self._refuse(name, f"a locality model knows no {name}")
+
+    def check_columns(self, columns: Collection[str]) -> None:
+        """Raise a UsageError if the jobs have none of the columns that the gates read."""
+        for name in ("gates", "licenses"):
+            needed = ["licenses"] if name == "licenses" and self.licenses is not None else []
+            if name == "gates":
+                needed = [column for gate in self.gates for column in gate.columns]
+            if needed and not any(column in columns for column in needed):
+                raise UsageError(f"{name}: jobs with a column {' or '.join(needed)} are needed, found none")
 
     def _check_objects(self) -> None:
         """Raise a UsageError if an object is not of the class of its option."""
         from hpcsimkit.cluster.calendar import Calendar
         from hpcsimkit.cluster.outages import OutageSource
+        from hpcsimkit.kernel.begun import BeginAt, Begun
         from hpcsimkit.kernel.event_order import EventOrder
         from hpcsimkit.kernel.gate import Gate
         from hpcsimkit.kernel.restart import Restart
@@ -331,16 +379,33 @@ class Setup:
             if not isinstance(found, kind) and (found is not None or name != "outages"):
                 article = "an" if kind.__name__[0] in "EO" else "a"
                 raise UsageError(f"{name} needs {article} {kind.__name__}, found {found!r}")
+        if not isinstance(self.begun, Begun | None):
+            raise UsageError(f"begun needs a Begun, found {self.begun!r}")
+        if not isinstance(self.begin_at, BeginAt | None):
+            raise UsageError(f"begin_at needs a BeginAt, found {self.begin_at!r}")
         for gate in self.gates:
             if not isinstance(gate, Gate):
                 raise UsageError(f"gates needs objects of class Gate, found {gate!r}")
+        if self.licenses is not None:
+            from hpcsimkit.kernel.job_gates import Licenses
+
+            Licenses(self.licenses).check()
 
     @property
     def all_gates(self) -> tuple[Gate, ...]:
-        """The gates of the run, in the order in which a job passes them; dependencies come first."""
+        """The gates of the run, in the order in which a job passes them: those of the kit come first."""
+        if not (self.dependencies or self.gates or self.licenses):
+            return ()
+        from hpcsimkit.kernel.after_jobs import AfterJobs
         from hpcsimkit.kernel.gate import Dependencies
+        from hpcsimkit.kernel.job_gates import ArrayLimits, BeginTimes, Holds, Licenses
 
-        return (Dependencies(), *self.gates) if self.dependencies else self.gates
+        order = (Dependencies, AfterJobs, BeginTimes, Holds, ArrayLimits, Licenses)
+        own: list[Gate] = [] if self.licenses is None else [Licenses(self.licenses)]
+        if self.dependencies:
+            own += [kind() for kind in order[:2] if kind not in map(type, self.gates)]
+        rank = {kind: place for place, kind in enumerate(order)}
+        return tuple(sorted((*own, *self.gates), key=lambda gate: rank.get(type(gate), len(order))))
 
     def _refuse(self, name: str, reason: str) -> None:
         """Raise an error if an option is given."""

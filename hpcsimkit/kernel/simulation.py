@@ -18,18 +18,21 @@ from hpcsimkit.cluster.partitions import Partitions
 from hpcsimkit.errors import UsageError
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.attempts import attempts_of, downtime_of
+from hpcsimkit.kernel.begun import Begun
 from hpcsimkit.kernel.clock import Clock, gc_frozen
 from hpcsimkit.kernel.decision import Decision
 from hpcsimkit.kernel.event_order import TextbookOrder
 from hpcsimkit.kernel.guard import Guard, guarded
 from hpcsimkit.kernel.observers import Observer
 from hpcsimkit.kernel.partitioned import run_of
+from hpcsimkit.kernel.past import has_past
 from hpcsimkit.kernel.policy import Policy
 from hpcsimkit.kernel.service_time import as_service_time
 from hpcsimkit.kernel.setup import OPTIONS, Setup
 from hpcsimkit.kernel.simulators import Pausing, pausing, taking
 from hpcsimkit.kernel.system import System
 from hpcsimkit.kernel.verification import verify
+from hpcsimkit.results.held import HeldJobs
 from hpcsimkit.results.placements import Placements
 from hpcsimkit.results.result import Result
 
@@ -96,13 +99,15 @@ class Simulation:
             self.name = name if name is not None else repr(policy)
             self._check()
         self.cluster = as_cluster(self.setup.cluster, workload)
-        rules, begun = self.setup.event_order.name, self.setup.begun
+        with guarded(self.name):
+            begun = self._beginning()
+        self.setup = replace(self.setup, begun=begun, begin_at=None)
+        rules = self.setup.event_order.name
         if isinstance(self.cluster, Partitions) and rules != TextbookOrder.name:
             raise UsageError(f"the rules {rules!r} know no partitions, found {self.cluster!r}")
-        if begun is not None and isinstance(self.cluster, Partitions) and not self.cluster.is_whole:
-            raise UsageError(f"a begun run knows no partitions, found {self.cluster!r}")
         first = int(workload.submit_time.min()) if len(workload) else 0
-        clock = Clock(first if begun is None else begun.at)
+        with_past = begun is None or has_past(begun, self._limited, self.setup, self.cluster)
+        clock = Clock(first if begun is None or with_past else begun.at)
         self.guard = Guard(self.name, clock)
         self._run: Pausing | None = None  # begins with the first decision
         self._at_seats: tuple[str, Sequence[Any]] = ("simpy", ())
@@ -308,6 +313,7 @@ class Simulation:
             simulator=self._begun().simulator,
             attempts=attempts,
             downtime=downtime_of(self._begun().down),
+            held=HeldJobs.of(ledger.past_holds),
         )
 
     def _started_in(self, system: System) -> NDArray[np.str_] | None:
@@ -336,6 +342,23 @@ class Simulation:
         """Return a run of another policy with otherwise equal parameters and without observers."""
         return type(self)(self.workload, policy, setup=replace(self.setup, cluster=self.cluster))
 
+    def _beginning(self) -> Begun | None:
+        """Return the state in which the run begins, if it does not begin empty."""
+        begun, begin_at = self.setup.begun, self.setup.begin_at
+        if begin_at is not None:
+            whole = replace(self.setup, begin_at=None, simulator="auto")
+            begun = begin_at.begun(
+                self.workload, lambda policy: type(self)(self.workload, policy, setup=whole).run()
+            )
+        if begun is not None:
+            begun.check(self._limited)
+        return begun
+
+    @property
+    def _limited(self) -> Workload:
+        """The jobs with their run times under the wall-time limit."""
+        return self.workload.killed_at_limit if self.setup.walltime == "kill" else self.workload
+
     def _check(self) -> None:
         for name, needed, given in (
             ("workload", "a Workload", isinstance(self.workload, Workload)),
@@ -345,9 +368,7 @@ class Simulation:
             if not given:
                 raise UsageError(f"{name} needs {needed}, found {getattr(self, name)!r}")
         self.setup.check()
-        if self.setup.begun is not None:
-            kill = self.setup.walltime == "kill"
-            self.setup.begun.check(self.workload.killed_at_limit if kill else self.workload)
+        self.setup.check_columns(self.workload.columns)
         self.policy.check()
         self.policy.check_workload(self.workload)
 

@@ -19,7 +19,11 @@ from hpcsimkit.kernel.event_order import DirlabOrder
 from hpcsimkit.kernel.parameters import parts
 from hpcsimkit.kernel.restart import Restart
 from hpcsimkit.kernel.run import RunParameters
-from hpcsimkit.kernel.verified_placements import impossible_during_outages, impossible_places
+from hpcsimkit.kernel.verified_placements import (
+    impossible_beside_reservations,
+    impossible_during_outages,
+    impossible_places,
+)
 from hpcsimkit.results.attempts import Attempts, Outcome
 from hpcsimkit.results.result import Result
 
@@ -114,6 +118,8 @@ def _violations(
         each = result.by_attempt
         yield from impossible_places(parameters.cluster, each.workload, each, None)
     yield from impossible_during_outages(parameters.cluster, result)
+    calendar = parameters.setup.calendar.on(workload)
+    yield from impossible_beside_reservations(parameters.cluster, calendar, result)
 
 
 def _of(ran: Mask | None, wrong: Mask) -> Mask:
@@ -166,7 +172,8 @@ def _too_early(
         yield f"{_starts(result, row)}, before it is submitted at t={submit_time[row]} s"
     if begun is not None:
         expected = np.maximum(start, begun.at)
-        expected[list(begun.started)] = list(begun.started.values())
+        rows, given = list(begun.started), list(begun.started.values())
+        expected[rows] = np.maximum(start[rows], given) if begun.before else given
         for row in _first(_of(ran, start != expected)):
             yield f"{_starts(result, row)}; as the run begins at t={begun.at} s, it needs {expected[row]} s"
     if period is not None:

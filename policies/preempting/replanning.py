@@ -32,6 +32,7 @@ class Replanning(Policy):
     """
 
     acts_on_running = True
+    heeds_calendar = False
 
     def reset(self, system: System) -> None:
         """Begin without jobs."""
@@ -58,17 +59,18 @@ class Replanning(Policy):
         """Distribute the cluster: stop the jobs that get no nodes any more, then start the others."""
         state = system.ledger.state
         present = [job for job in self._jobs if state[job.index] in (1, 2, 5)]
-        for job in system.newcomers:
-            if job.index not in self._known:
-                self._known.add(job.index)
-                present.append(job)
         changed = [*system.running_jobs(), *system.newcomers, *self._stopped]
+        # Running jobs are unknown if the policy takes over from another.
+        for job in sorted([job for job in changed if job.index not in self._known], key=_by_arrival):
+            self._known.add(job.index)
+            present.append(job)
         self._jobs = self.ordered(present, changed, system)
         self._stopped, starts = self._planned(system)
         for job in self._stopped:
             system.stop(job)
         for job, allocation in starts:
-            system.start(job, allocation)
+            if system.ledger.waits(job.index):  # no start has closed a gate for it
+                system.start(job, allocation)
 
     def _planned(self, system: System) -> tuple[list[Job], list[tuple[Job, Allocation]]]:
         """Return the running jobs to stop, and the jobs to start with their allocations."""
@@ -95,6 +97,10 @@ class Replanning(Policy):
                 level = sub(level, allocation)
                 starts.append((job, allocation))
         return stops, starts
+
+
+def _by_arrival(job: Job) -> tuple[int, int]:
+    return job.submit_time, job.index
 
 
 def _shared(system: System) -> Level:

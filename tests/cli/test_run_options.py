@@ -38,8 +38,12 @@ CHANGES: dict[str, object] = {
     "period": 900,
     "semantics": "dirlab",
     "locality": "apart.py:apart",
+    "gates": "log",
+    "licenses": "matlab:2",
     "failures": "mtbf=20000, repair=3000",
     "restart": "checkpoint=300, checkpoint_cost=90",
+    "calendar": "calendar.toml",
+    "begin_at": "6000, sjf",
     "simulator": "compiled",
 }
 """Another value of each option."""
@@ -93,6 +97,9 @@ def folder(tmp_path: Path) -> Path:
         "def apart(job, seconds, allocation, cluster):\n    return 0.5 * seconds * (len(allocation.machines) - 1)\n"
     )
     (tmp_path / "machines.toml").write_text("[[machines]]\ncount = 4\ncpus = 2\n")
+    (tmp_path / "calendar.toml").write_text(
+        '[[calendar]]\nstart = 3000\nduration = 9000\nmachines = ["node1", "node2"]\n'
+    )
     about = {"training": {"policy": "random+easy", "metric": "mean_wait_time"}}
     Agent(QueueWindow(8), Slots(8), SlotScores(SHORTEST), "order", about=about).save(
         tmp_path / "shortest.hpcsim"
@@ -136,7 +143,8 @@ def test_every_option_changes_the_outcome_or_is_refused(cli: CLI, folder: Path, 
     assert isinstance(plain, dict), plain
     original = {file: (folder / file).read_text() for file in ("x.toml", "t.toml")}
     for key, value in CHANGES.items():
-        flags = [f"--{key}"] if value is True else [f"--{key}", value]
+        flag = f"--{key.replace('_', '-')}"
+        flags = [flag] if value is True else [flag, value]
         by_flag = outcome(cli, folder, command, f"flag-{key}", *flags)
         by_key = by_flag  # `evaluate` takes no file of settings
         if command != "evaluate":

@@ -10,13 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hpcsimkit import Machines, Simulation, Workload, default_workload, make
+from hpcsimkit.cluster.outages import Outage, Outages
 from hpcsimkit.cluster.partitions import Partition, Partitions
 from hpcsimkit.errors import ScheduleError, UsageError
-from hpcsimkit.kernel.begun import Begun, begun_at
+from hpcsimkit.kernel.begun import Begun, begun_at, begun_in
 from hpcsimkit.kernel.event_order import DirlabOrder
 from hpcsimkit.results.result import Result
+from tests.drawn import examples
 from tests.kernel.helpers import rows_and_size, workload
 from tests.kernel.machine_helpers import asked, jobs_on_machines
+from tests.kernel.test_partitions import shared_case
 
 MEMORYLESS = ("fcfs", "fcfs+easy", "sjf+easy", "wfp3+easy", "saf+greedy", "fcfs+conservative-replan")
 
@@ -83,7 +86,7 @@ def test_by_hand() -> None:
     result = simulation.run()
     assert result.start_time.tolist() == [0, 10, 8], "the last job fits beside the first and ends at 9 s"
     assert result.end_time.tolist() == [10, 19, 9]
-    assert result.options["begun"] == {"at": 6, "running": 1}
+    assert result.options["begun"] == {"at": 6, "started": 1}
     assert simulation.another(make("fcfs")).run().start_time.tolist() == [0, 10, 19]
 
 
@@ -96,9 +99,10 @@ def test_waiting_jobs_start_at_once_where_they_can() -> None:
     ("begun", "found"),
     [
         (Begun(6, {3: 0}), "a row below 3 is needed, found 3"),
-        (Begun(6, {1: 4}), "job 2, submitted at 5 s, cannot run from 4 to 13 s and at 6 s"),
-        (Begun(12, {0: 0}), "job 1, submitted at 0 s, cannot run from 0 to 10 s and at 12 s"),
-        (Begun(6, {0: 0}, {1: 4}), "an allocation belongs to a running job, found one of row 1"),
+        (Begun(6, {1: 4}), "job 2, submitted at 5 s, cannot have started at 4 s by 6 s"),
+        (Begun(6, {0: 7}), "job 1, submitted at 0 s, cannot have started at 7 s by 6 s"),
+        (Begun(6, {0: 0}, {1: 4}), "an allocation belongs to a started job, found one of row 1"),
+        (Begun(6, {0: 0}, partitions={1: "a"}), "a partition belongs to a started job, found one of row 1"),
     ],
 )
 def test_impossible_states(begun: Begun, found: str) -> None:
@@ -114,12 +118,143 @@ def test_too_many_running_jobs() -> None:
 def test_what_a_begun_run_does_not_know() -> None:
     begun = Begun(6, {0: 0})
     for options in (
-        {"dependencies": True},
         {"event_order": DirlabOrder()},
         {"service_time": lambda job, allocation, cluster: 1.5},
     ):
         with pytest.raises(UsageError, match=r"know(s)? no"):
             Simulation(THREE, make("fcfs"), begun=begun, **options)
-    parts = Partitions([Partition("a", nodes=4, default=True), Partition("b", nodes=4)])
-    with pytest.raises(UsageError, match="knows no partitions"):
-        Simulation(THREE, make("fcfs"), parts, begun=begun)
+
+
+# --- with a past --------------------------------------------------------------------------------------------
+
+LEARNING = (
+    "fcfs+easy+last-two",
+    "fcfs+conservative-replan+last-two",
+    "slurm(age=1,fair_share=5,size=1)+easy",
+    "aged(mean=1)+easy",
+    "random+easy",
+)
+
+
+def with_past(whole: Result, at: int, policy: Any, cluster: Any = None, **options: Any) -> Result:
+    chosen = make(policy) if isinstance(policy, str) else policy
+    size = whole.size if cluster is None else cluster
+    return Simulation(whole.workload, chosen, size, begun=begun_in(whole, at), **options).run()
+
+
+def busy(whole: Result, count: int = 3) -> list[int]:
+    """Instants at which most jobs wait."""
+    times = np.unique(whole.submit_time)
+    waiting = [((whole.submit_time <= at) & (whole.start_time > at)).sum() for at in times]
+    return times[np.argsort(waiting, kind="stable")[-count:]].tolist()
+
+
+@pytest.mark.parametrize("policy", [*MEMORYLESS, *LEARNING])
+@examples(0.3)
+@given(drawn=rows_and_size(), walltime=st.sampled_from(["run", "kill"]), data=st.data())
+def test_the_past_is_known(policy: str, drawn: Any, walltime: Any, data: st.DataObject) -> None:
+    whole = Simulation(workload(*drawn), make(policy), walltime=walltime).run()
+    jobs = Simulation(workload(*drawn), make(policy), walltime=walltime).workload
+    instants = sorted({*whole.start_time.tolist(), *whole.submit_time.tolist(), *whole.end_time.tolist()})
+    at = data.draw(st.sampled_from(instants))
+    begun = begun_in(whole, at)
+    again = Simulation(jobs, make(policy), begun=begun, walltime=walltime).run()
+    assert again.start_time.tolist() == whole.start_time.tolist()
+
+
+@pytest.mark.parametrize("policy", [*MEMORYLESS, *LEARNING])
+def test_the_past_of_a_log_is_known(policy: str) -> None:
+    log = default_workload(np.random.default_rng(1)).first(800)
+    whole = Simulation(log, make(policy)).run()
+    for at in busy(whole):
+        assert with_past(whole, at, policy).start_time.tolist() == whole.start_time.tolist()
+
+
+def test_fair_shares_would_be_others_without_the_past() -> None:
+    """Ada has used the cluster until 10 s, so that Ben is first: row 3 before row 2."""
+    columns = {
+        "submit_time": [0, 1, 2, 3],
+        "run_time": [10, 30, 5, 5],
+        "nodes": [2, 2, 2, 2],
+        "user": [0, 2, 0, 1],
+    }
+    jobs = Workload(columns, machine_size=2)
+    policy = "slurm(age=0,fair_share=1,attribute=0,partition=0,qos=0)"
+    whole = Simulation(jobs, make(policy)).run()
+    begun = begun_in(whole, 12)
+    assert begun.started == {0: 0, 1: 10}
+    assert Simulation(jobs, make(policy), begun=begun).run().start_time.tolist() == [0, 10, 45, 40]
+    kept, without = begun_at(whole, 12)
+    assert Simulation(kept, make(policy), begun=without).run().start_time.tolist() == [10, 40, 45]
+
+
+def test_a_jobs_predecessor_may_have_ended() -> None:
+    columns = {
+        "submit_time": [0, 0, 2, 3],
+        "run_time": [5, 50, 5, 5],
+        "nodes": [1, 1, 1, 1],
+        "preceding": [-1, -1, 1, 3],
+        "think_time": [-1, -1, 4, 2],
+    }
+    jobs = Workload({"id": [1, 2, 3, 4], **columns}, machine_size=2)
+    whole = Simulation(jobs, make("fcfs"), dependencies=True).run()
+    assert whole.start_time.tolist() == [0, 0, 9, 16]
+    for at in range(20):
+        again = Simulation(jobs, make("fcfs"), begun=begun_in(whole, at), dependencies=True).run()
+        assert again.start_time.tolist() == whole.start_time.tolist()
+        assert again.submit_time.tolist() == whole.submit_time.tolist()
+
+
+@pytest.mark.parametrize("policy", ["fcfs+easy", "slurm(age=1,fair_share=5)+easy", "fcfs+easy+last-two"])
+def test_partitions_continue(policy: str) -> None:
+    """Three partitions on shared machines: starts, partitions and machines are those of the whole run."""
+    jobs, cluster, _, _ = shared_case(3)
+    whole = Simulation(jobs, make(policy), cluster).run()
+    assert whole.placements is not None
+    for at in busy(whole):
+        again = with_past(whole, at, policy, cluster)
+        assert again.start_time.tolist() == whole.start_time.tolist()
+        assert again.started_in is not None
+        assert again.started_in.tolist() == whole.started_in.tolist()  # type: ignore[union-attr]
+        assert again.placements.words() == whole.placements.words()  # type: ignore[union-attr]
+
+
+def test_partitions_of_counted_nodes_by_hand() -> None:
+    parts = Partitions([Partition("a", nodes=4), Partition("b", nodes=4)])
+    columns = {"submit_time": [0, 1, 2], "run_time": [10, 9, 1], "nodes": [3, 4, 1], "partition": [0, 1, 0]}
+    jobs = Workload(columns, labels={"partition": ("a", "b")})
+    result = Simulation(jobs, make("fcfs"), parts, begun=Begun(6, {0: 1}, partitions={0: "a"})).run()
+    assert result.start_time.tolist() == [1, 6, 6]
+
+
+def test_a_failure_before_the_beginning_does_not_happen() -> None:
+    outages = Outages([Outage(0, 5, nodes=4), Outage(7, 9, nodes=4)])
+    result = Simulation(THREE, make("fcfs"), begun=Begun(6, {0: 0}), outages=outages).run()
+    assert result.attempts is not None
+    assert result.attempts.start_time.tolist() == [0, 9, 19, 28]
+
+
+def test_what_does_not_fit_is_an_error_or_starts_later() -> None:
+    strict = Begun(12, {0: 0, 1: 5})
+    with pytest.raises(ScheduleError, match="job 2, which started at 5 s, needs 4 nodes"):
+        Simulation(THREE, make("fcfs"), begun=strict).run()
+    late = Simulation(THREE, make("fcfs"), begun=Begun(12, {0: 0, 1: 5}, before="log")).run()
+    assert late.start_time.tolist() == [0, 10, 19]
+
+
+def test_rejected_jobs_do_not_wait() -> None:
+    result = Simulation(THREE, make("fcfs"), begun=Begun(6, {0: 0}, rejected={1})).run()
+    assert result.start_time.tolist() == [0, -1, 8]
+
+
+def test_a_whole_preemptive_scheduler_takes_over_running_jobs() -> None:
+    jobs = Workload({"submit_time": [0, 1, 2], "run_time": [5, 50, 10], "nodes": [4, 4, 4]}, machine_size=4)
+    begun = begun_in(Simulation(jobs, make("fcfs")).run(), 6)
+    result = Simulation(jobs, make("oracle-srtf"), begun=begun).run()
+    assert result.end_time.tolist() == [5, 65, 16], "the second runs from 5 to 6 s, and after the third"
+
+
+def test_a_run_with_stopped_jobs_gives_no_past() -> None:
+    outages = Outages([Outage(3, 5, nodes=4)])
+    with pytest.raises(UsageError, match="no job was stopped"):
+        begun_in(Simulation(THREE, make("fcfs"), outages=outages).run(), 6)

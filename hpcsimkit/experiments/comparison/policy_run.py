@@ -23,9 +23,11 @@ from hpcsimkit.experiments.settings.run_table import DECISIVE_KEYS
 from hpcsimkit.experiments.source import Source
 from hpcsimkit.io.files import write_bytes
 from hpcsimkit.jobs.workload import Workload
+from hpcsimkit.kernel.begun import remarks_on
 from hpcsimkit.kernel.guard import guarded
 from hpcsimkit.results.breakdown import breakdown
-from hpcsimkit.results.metrics import Metric, measure
+from hpcsimkit.results.held_shares import held_shares
+from hpcsimkit.results.metrics import Metric, measure, select
 from hpcsimkit.results.placements import Placements
 from hpcsimkit.results.result import Result
 
@@ -45,6 +47,9 @@ ROWS = 16_384
 
 ATTEMPTS = "attempts"
 """Folder of the attempts of jobs that were stopped, and of outages."""
+
+HELD = "held"
+"""Folder of the intervals in which gates held jobs."""
 
 
 @dataclass(frozen=True)
@@ -71,6 +76,8 @@ class Run:
         Notes that the policy adds to the report.
     waits : mapping of str to float
         Mean wait [s] of the jobs that started in each partition; empty without partitions.
+    held : mapping of str to float
+        Share of the wait by the reason for which gates held jobs; empty without such jobs.
     """
 
     policy: str
@@ -82,6 +89,7 @@ class Run:
     simulator: str = "simpy"
     notes: Sequence[str] = ()
     waits: Mapping[str, float] = field(default_factory=dict)
+    held: Mapping[str, float] = field(default_factory=dict)
 
 
 class Chosen(NamedTuple):
@@ -191,8 +199,9 @@ class PolicyRun(Task):
             "seconds": result.seconds,
             "passes": result.passes,
             "simulator": result.simulator,
-            "notes": list(case.policy.remarks_on(result)),
+            "notes": [*case.policy.remarks_on(result), *remarks_on(result), *_refusals(result)],
             "waits": _waits_of(result, experiment),
+            "held": _held_in(result, experiment),
         }
 
     def _metrics_of(self, result: Result) -> dict[str, float | None]:
@@ -211,6 +220,9 @@ class PolicyRun(Task):
         if result.placements is not None:
             placements = _placements(result, result.placements)
             write_tables(arrow_table(placements), folder / "placements", self.name)
+        if result.held is not None:
+            (folder / HELD).mkdir(exist_ok=True)
+            write_tables(arrow_table(result.held.to_frame(result.workload)), folder / HELD, self.name)
         if result.attempts is not None or result.downtime is not None:
             (folder / ATTEMPTS).mkdir(exist_ok=True)
         if result.attempts is not None:
@@ -267,6 +279,22 @@ def _waits_of(result: Result, experiment: Experiment) -> dict[str, float]:
         return {}
     table = breakdown(result, "partition", warmup=experiment.warmup, cooldown=experiment.cooldown)
     return dict(zip(table.index, table.mean_wait_time.tolist(), strict=True))
+
+
+def _refusals(result: Result) -> list[str]:
+    """Return notes on the jobs that were rejected, as no gate would ever have let them start."""
+    if result.held is None:
+        return []
+    return [
+        f"{count} of {len(result)} jobs rejected, as they can never start: {reason}"
+        for reason, count in result.held.refused().items()
+    ]
+
+
+def _held_in(result: Result, experiment: Experiment) -> dict[str, float]:
+    """Return the share of the wait by reason."""
+    selected = select(result, warmup=experiment.warmup, cooldown=experiment.cooldown)
+    return held_shares(result, selected.jobs)
 
 
 def _placements(result: Result, placements: Placements) -> pandas.DataFrame:

@@ -1,0 +1,105 @@
+"""The past of a begun run: passes that start the jobs whose starts are given, until the policy takes over."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any
+
+import numpy as np
+
+from hpcsimkit.cluster.opaque import AnyCluster
+from hpcsimkit.cluster.partitions import Partitions
+from hpcsimkit.errors import ScheduleError
+from hpcsimkit.jobs.workload import Workload
+from hpcsimkit.kernel.begun import Begun
+from hpcsimkit.kernel.ledger import State
+from hpcsimkit.kernel.scheduler import Scheduler
+from hpcsimkit.kernel.setup import Setup
+from hpcsimkit.kernel.system import System
+
+__all__ = ["Past", "has_past"]
+
+NOT_YET = State.UNSEEN, State.HELD
+
+
+def has_past(begun: Begun, workload: Workload, setup: Setup, cluster: AnyCluster) -> bool:
+    """Return whether the time before a begun run is simulated, too, instead of its running jobs set at once.
+
+    It is if jobs have ended or were rejected, and if more than running jobs depends on the past: partitions,
+    gates, changes of capacity.
+    """
+    if begun.before or begun.rejected or setup.all_gates or setup.calendar or setup.outages is not None:
+        return True
+    if isinstance(cluster, Partitions) and not cluster.is_whole:
+        return True
+    rows = np.fromiter(begun.started, dtype=np.int64, count=len(begun.started))
+    start = np.fromiter(begun.started.values(), dtype=np.int64, count=len(rows))
+    return bool((start + workload.column("run_time")[rows] <= begun.at).any())
+
+
+class Past:
+    """The passes of one scheduler before a begun run begins.
+
+    Parameters
+    ----------
+    begun : Begun
+        The state in which the policy takes over.
+    scheduler : Scheduler
+        The scheduler whose passes are replaced.
+    """
+
+    def __init__(self, begun: Begun, scheduler: Scheduler) -> None:
+        self._begun, self._scheduler = begun, scheduler
+        name, jobs = scheduler.system.partition, scheduler.system.jobs
+        # Jobs without run time come first at their instant: they leave what they had to the others.
+        in_order = sorted((start, jobs[row].run_time > 0, row) for row, start in begun.started.items())
+        self._coming = deque(
+            (start, row) for start, _, row in in_order if begun.partitions.get(row, name) == name
+        )
+        self._due: list[tuple[int, int]] = []
+
+    def schedule(self, system: System) -> Any:
+        """Start the jobs that are due; from the beginning on, let the policy take over."""
+        begun, now = self._begun, system.now
+        for job in list(system.newcomers) if begun.rejected else ():
+            if job.index in begun.rejected and system.ledger.waits(job.index):
+                system.reject(job)
+        while self._coming and self._coming[0][0] <= now:
+            self._due.append(self._coming.popleft())
+        self._due = [(start, row) for start, row in self._due if not self._is_over(start, row, system)]
+        if now < begun.at:
+            following = self._coming[0][0] if self._coming else begun.at
+            system.wake(min(following, begun.at))
+            return None
+        if self._due and self._scheduler.clock.peek() <= now:  # a job without run time ends at this instant
+            return None
+        if not begun.before:
+            for start, row in self._due:
+                if system.ledger.waits(row):
+                    raise self._does_not_fit(start, row, system)
+        return self._scheduler.begin_passes()
+
+    def _is_over(self, start: int, row: int, system: System) -> bool:
+        """Start a job if it waits and fits; return whether nothing is left to do for it."""
+        ledger = system.ledger
+        if not ledger.waits(row):
+            return State(ledger.state[row]) not in NOT_YET
+        job, allocation = system.jobs[row], self._begun.allocations.get(row)
+        if allocation is not None:
+            allocation = self._scheduler.own_part(allocation)
+        if allocation is not None and system.cluster.holds(job, allocation, system.free):
+            system.start(job, allocation)
+            return True
+        if (allocation is None or self._begun.before) and system.fits(job):
+            system.start(job)
+            return True
+        if start < system.now and not self._begun.before:
+            raise self._does_not_fit(start, row, system)
+        return False
+
+    def _does_not_fit(self, start: int, row: int, system: System) -> ScheduleError:
+        job, allocation = system.jobs[row], self._begun.allocations.get(row)
+        who = f"begun: job {job.id}, which started at {start} s,"
+        if allocation is None:
+            return ScheduleError(f"{who} {system.cluster.shortage(job, system.free)}")
+        return ScheduleError(f"{who} does not fit: {allocation!r} is not free, or is not what it needs")
