@@ -52,7 +52,7 @@ BUILT_IN_LOAD = 0.9
 HASHES = {"log": "sha256", "machines": "machines_sha256", "partitions": "partitions_sha256"}
 """Keys of the hashes of files, by the keys of their paths."""
 
-UNDECISIVE = ("out", "workers", "engine", "report")
+UNDECISIVE = ("out", "workers", "engine", "report", "snapshots")
 """Keys that do not decide results."""
 
 
