@@ -56,6 +56,8 @@ class Recorded(Policy):
 
     def _starts_now(self, row: int, system: System) -> bool:
         """Start a job if it fits, and return whether it does."""
+        if not system.ledger.waits(row):  # a gate holds it; it will be a newcomer again
+            return True
         job = system.jobs[row]
         fits = system.fits(job)
         if fits:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from hpcsimkit.cluster.allocation import Allocation
+from hpcsimkit.cluster.closures import Closures
 from hpcsimkit.cluster.limited import Granted, LimitedLevel, LimitedMachines, leaving, left_of
 from hpcsimkit.cluster.machine_profile import MachineProfile
 from hpcsimkit.cluster.profile import LevelProfile
@@ -82,6 +83,10 @@ class LimitedProfile(LevelProfile):
         self._machines.grow(at, allocation)
         if isinstance(allocation, Granted):
             self._limits.grow(at, allocation.charge)
+
+    def close(self, closures: Closures) -> None:
+        """Let machines be closed to some jobs for some time."""
+        self._machines.close(closures)
 
     def advance(self, now: int) -> None:
         """Drop the profiles before now [s]."""

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 from numpy.typing import NDArray
 
 from hpcsimkit.cluster.allocation import Allocation, MachineLevel
+from hpcsimkit.cluster.closures import Closure, Closures, without
 from hpcsimkit.cluster.machines import Machines
 from hpcsimkit.cluster.profile import LevelProfile
 from hpcsimkit.cluster.request import Mask, Need, Places
@@ -49,6 +52,8 @@ class MachineProfile(LevelProfile):
     """
 
     cluster: Machines
+    closures = Closures(())
+    """Machines that are closed to some jobs for some time."""
 
     def __init__(self, cluster: Machines, now: int, level: MachineLevel) -> None:
         self.cluster = cluster
@@ -72,12 +77,13 @@ class MachineProfile(LevelProfile):
         need, first = self.cluster.need(job), max(self._position(after + 1) - 1, self._first)
         begins = np.maximum(self._begins[first : self._last], after)
         ends = begins.searchsorted(begins + duration)
+        closed = self._closed_to(job, after)
         if self._in_parts(need):
-            return self._earliest_in_parts(need, first, begins, ends)
-        machines = self._first_throughout(need, first, first + int(ends[0]))
+            return self._earliest_in_parts(need, first, begins, ends, closed)
+        machines = self._first_throughout(need, first, first + int(ends[0]), closed)
         if machines is not None:
             return int(begins[0]), self._first_of(need, machines)
-        found = _first_hole(self._usable(need, first, self._last), ends, need)
+        found = _first_hole(self._usable(need, first, self._last, closed), ends, need)
         assert found is not None, "the last step lasts for ever, and all is free in it"
         return int(begins[found[0]]), self._first_of(need, np.flatnonzero(found[1]))
 
@@ -93,7 +99,7 @@ class MachineProfile(LevelProfile):
             return super().earlier(job, start, duration, allocation, until)
         begins = self._begins[first : min(present, self._position(until))]
         last = self._position(begins[-1] + duration)
-        usable = self._usable(need, first, last)
+        usable = self._usable(need, first, last, self._closed_to(job, self.begin))
         usable[present - first :, self._numbers(allocation)] = True  # held by its own reservation
         ends = self._begins[first:last].searchsorted(begins + duration)
         found = _first_hole(usable, ends, need)
@@ -101,28 +107,47 @@ class MachineProfile(LevelProfile):
             return start, allocation
         return int(begins[found[0]]), self._first_of(need, np.flatnonzero(found[1]))
 
-    def _first_throughout(self, need: Need, first: int, last: int) -> Places | None:
+    def fits(self, job: Job, duration: int) -> bool:
+        """Return whether a job fits from the start of the profile for a duration [s]."""
+        level = self._least(duration)
+        if self.closures:
+            level = without(level, self.closures.machines(job, self.begin, self.begin + duration))
+        return self.cluster.fits(job, level)
+
+    def _first_throughout(
+        self, need: Need, first: int, last: int, closed: tuple[Closure, ...]
+    ) -> Places | None:
         """Return machines that stay usable in all of the steps, or None if there may not be enough.
 
         Of the machines usable in the first step, only the first ones are examined: as a rule, they suffice.
         """
         if self._table.shape[2] <= need.nodes + SOME:
             return None
-        machines = np.flatnonzero(self._usable(need, first, first + 1))
+        machines = np.flatnonzero(self._usable(need, first, first + 1, closed))
         machines = machines[: need.nodes + SOME]
         if len(machines) >= need.nodes and not need.quotas:
-            machines = machines[self._usable(need, first, last, machines).all(axis=0)]
+            machines = machines[self._usable(need, first, last, closed, machines).all(axis=0)]
             if len(machines) >= need.nodes:
                 return machines
         return None
 
     def _earliest_in_parts(
-        self, need: Need, first: int, begins: Integers, ends: NDArray[np.intp]
+        self,
+        need: Need,
+        first: int,
+        begins: Integers,
+        ends: NDArray[np.intp],
+        closed: tuple[Closure, ...],
     ) -> tuple[int, Allocation]:
         """Examine, one by one, the slots with enough available capacity in total."""
-        enough = (self._table[:, first : self._last].sum(axis=2) >= need.amounts[:, None]).all(axis=0)
+        table = self._table[:, first : self._last]
+        if closed:
+            table = table.copy()
+            for steps, machines in self._closed_steps(closed, first, self._last):
+                table[:, steps, machines] = 0
+        enough = (table.sum(axis=2) >= need.amounts[:, None]).all(axis=0)
         for position in np.flatnonzero(_throughout(enough[:, None], ends).any(axis=1)).tolist():
-            least = self._table[:, first + position : first + ends[position]].min(axis=1).T
+            least = table[:, position : ends[position]].min(axis=1).T
             allocation = need.take(least, np.flatnonzero(need.usable(least)))
             if allocation is not None:
                 return int(begins[position]), allocation
@@ -141,7 +166,26 @@ class MachineProfile(LevelProfile):
         """Return the position of the first step that begins at or after an instant."""
         return self._first + int(self._begins[self._first : self._last].searchsorted(at))
 
-    def _usable(self, need: Need, first: int, last: int, machines: Places | slice = slice(None)) -> Mask:
+    def _closed_to(self, job: Job, after: int) -> tuple[Closure, ...]:
+        """Return the closures that do not admit a job, as far as they are not over at a time [s]."""
+        return tuple(self.closures.closed_to(job, after)) if self.closures else ()
+
+    def _closed_steps(
+        self, closed: tuple[Closure, ...], first: int, last: int
+    ) -> Iterator[tuple[slice, Mask]]:
+        """Yield which of the steps [first, last) lie in each closure, and its machines."""
+        begins = self._begins[first:last]
+        for each in closed:  # its beginning and end are steps, unless they lie before the profile
+            yield slice(*begins.searchsorted((each.start, each.end))), each.machines
+
+    def _usable(
+        self,
+        need: Need,
+        first: int,
+        last: int,
+        closed: tuple[Closure, ...],
+        machines: Places | slice = slice(None),
+    ) -> Mask:
         """Return a mask of the machines that a job can use in each step, shape (steps, machines)."""
         table = self._table[:, first:last, machines]
         k, amount = need.asked[0]
@@ -152,6 +196,9 @@ class MachineProfile(LevelProfile):
             usable &= (table == need.shape.capacity[machines].T[:, None]).all(axis=0)
         if need.allowed is not None:
             usable &= need.allowed[machines]
+        if closed:
+            for steps, shut in self._closed_steps(closed, first, last):
+                usable[steps] &= ~shut[machines]
         return usable
 
     def _in_parts(self, need: Need) -> bool:
@@ -176,6 +223,14 @@ class MachineProfile(LevelProfile):
             self._table[:, self._last] = self._table[:, self._last - 1]
             self._last += 1
         self._add(range(self._last - 1, self._last), allocation, 1)
+
+    def close(self, closures: Closures) -> None:
+        """Let machines be closed to some jobs for some time; the changes of the closures become steps."""
+        self.closures = closures
+        for time in closures.times:
+            if time > self.begin:
+                self._see_to_room()
+                self._cut(time)
 
     def advance(self, now: int) -> None:
         """Drop the profile before now [s]."""
@@ -219,7 +274,11 @@ class MachineProfile(LevelProfile):
 
     def _join(self, position: int) -> None:
         last, table = self._last, self._table
-        if self._first < position < last and (table[:, position] == table[:, position - 1]).all():
+        if (
+            self._first < position < last
+            and (table[:, position] == table[:, position - 1]).all()
+            and not (self.closures and int(self._begins[position]) in self.closures.edges)
+        ):
             self._begins[position : last - 1] = self._begins[position + 1 : last]
             table[:, position : last - 1] = table[:, position + 1 : last]
             self._last -= 1

@@ -6,6 +6,7 @@ import os
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from functools import cached_property
 from typing import Any
 
@@ -198,6 +199,18 @@ class Machines(Cluster[MachineLevel, Allocation]):
 
     def __repr__(self) -> str:
         return f"Machines({len(self)}: {amounts_text(self.resources, self.totals)})"
+
+    @cached_property
+    def numbers(self) -> Mapping[str | int, int]:
+        """The number of each machine, by its name and by the number itself."""
+        numbers: dict[str | int, int] = {number: number for number in range(len(self))}
+        return numbers | {name: number for number, name in enumerate(self.names)}
+
+    def matching(self, name: str | int) -> list[int]:
+        """Return the number of a machine, or those of all whose names match ``*`` and ``?``; maybe none."""
+        if name in self.numbers or not isinstance(name, str):
+            return [self.numbers[name]] if name in self.numbers else []
+        return [number for number, each in enumerate(self.names) if fnmatchcase(each, name)]
 
     @property
     def summary(self) -> str:

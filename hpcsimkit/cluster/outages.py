@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -16,7 +16,7 @@ from hpcsimkit.cluster.machines import Machines
 from hpcsimkit.cluster.opaque import AnyCluster
 from hpcsimkit.errors import UsageError
 
-__all__ = ["Failures", "Outage", "OutageSource", "Outages"]
+__all__ = ["Failures", "Outage", "OutageSource", "Outages", "PlannedOutage"]
 
 Law = Literal["exponential", "weibull", "lognormal"]
 
@@ -53,6 +53,10 @@ class Outage:
     machines: tuple[str | int, ...] = ()
     position: float = 1.0
     drain: bool = False
+
+
+class PlannedOutage(Outage):
+    """A time during which nodes are out of order, which the calendar has announced."""
 
 
 class OutageSource(ABC):
@@ -106,7 +110,7 @@ class Outages(OutageSource):
 
     def outages(self, cluster: AnyCluster, begin: int, rng: np.random.Generator) -> Iterator[Outage]:
         """Return an iterator over the outages that end after the beginning of the run."""
-        numbers = _numbers_of(cluster)
+        numbers = cluster.numbers if isinstance(cluster, Machines) else {}
         found = [_located(each, cluster, numbers) for each in self.listed]
         if isinstance(cluster, Nodes):
             _check_amounts(found, cluster.count)
@@ -121,17 +125,8 @@ class Outages(OutageSource):
         ]
 
 
-def _numbers_of(cluster: AnyCluster) -> dict[str | int, int]:
-    """Return the number of each machine by name and by number; empty with counted nodes."""
-    if not isinstance(cluster, Machines):
-        return {}
-    return {name: number for number, name in enumerate(cluster.names)} | {
-        number: number for number in range(len(cluster))
-    }
-
-
-def _located(outage: Outage, cluster: AnyCluster, numbers: dict[str | int, int]) -> Outage:
-    """Return an outage with the numbers of its machines."""
+def _located(outage: Outage, cluster: AnyCluster, numbers: Mapping[str | int, int]) -> Outage:
+    """Return an outage with the numbers of its machines; `numbers` is empty with counted nodes."""
     who = f"outage from {outage.start} to {outage.end} s"
     if not outage.start < outage.end:
         raise UsageError(f"{who}: it must end after it begins")

@@ -6,7 +6,7 @@ seat of a compiled run.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -128,6 +128,7 @@ class ShownLedger:
 
     rejected = None  # at the seats that can be open
     stopped = ()
+    past_holds: Mapping[int, Any] = {}
 
     def __init__(self, shown: Shown) -> None:
         self._shown = shown

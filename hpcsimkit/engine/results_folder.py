@@ -53,6 +53,7 @@ OURS = {
     "schedules",
     "placements",
     "attempts",
+    "held",
     "traces",
     "pictures",
     "machines.csv",

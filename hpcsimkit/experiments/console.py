@@ -155,7 +155,8 @@ def comparison_parts(runs: Sequence[Run], metrics: Iterable[str] | None = None) 
     """Yield lines and tables, as headings and rows, of a comparison.
 
     A row of metrics for each run, by default the usual ones; the best of each column is marked. With
-    partitions, a second table has the mean wait in each.
+    partitions, a second table has the mean wait in each; with gates, a table has the share of the wait by
+    reason.
     """
     headings, rows = comparison(runs, metrics)
     yield headings, rows
@@ -169,6 +170,11 @@ def comparison_parts(runs: Sequence[Run], metrics: Iterable[str] | None = None) 
         rows = [[run.policy, *(number_text(run.waits.get(name)) for name in partitions)] for run in runs]
         yield "mean wait [s] by the partition in which jobs started"
         yield ["policy", *partitions], rows
+    reasons = sorted({reason for run in runs for reason in run.held})
+    if reasons:
+        rows = [[run.policy, *(f"{100 * run.held.get(each, 0.0):.1f} %" for each in reasons)] for run in runs]
+        yield "share of the wait by the reason for which gates held jobs; the rest was spent in the queue"
+        yield ["policy", *reasons], rows
 
 
 def comparison_lines(runs: Sequence[Run], metrics: Iterable[str] | None = None) -> Iterator[str]:

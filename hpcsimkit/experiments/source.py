@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, lru_cache, partial
@@ -11,6 +12,8 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
+from hpcsimkit.cluster.calendar import Calendar
+from hpcsimkit.cluster.calendar_files import calendar_of_tables, read_calendar
 from hpcsimkit.cluster.machines import Machines
 from hpcsimkit.cluster.partition_files import partitions_of_tables, read_partitions
 from hpcsimkit.cluster.partitions import Partitions
@@ -28,7 +31,7 @@ from hpcsimkit.experiments.parts.named_parts import (
 from hpcsimkit.experiments.parts.on_machines import fitting, place_of, without
 from hpcsimkit.experiments.parts.trust import Trust, code_in, importing, version_of
 from hpcsimkit.experiments.settings.checked_table import ALLOW_CODE, Problem, Table
-from hpcsimkit.experiments.settings.keywords import begin_at_of, failures_of, restart_of
+from hpcsimkit.experiments.settings.keywords import READ_FROM_TEXT, begin_at_of
 from hpcsimkit.experiments.settings.run_table import RunTable
 from hpcsimkit.experiments.settings.toml_lines import Location
 from hpcsimkit.io.files import sha256_of_content
@@ -49,7 +52,12 @@ __all__ = ["Source", "sha256_of"]
 BUILT_IN_LOAD = 0.9
 """Offered load of the built-in workload."""
 
-HASHES = {"log": "sha256", "machines": "machines_sha256", "partitions": "partitions_sha256"}
+HASHES = {
+    "log": "sha256",
+    "machines": "machines_sha256",
+    "partitions": "partitions_sha256",
+    "calendar": "calendar_sha256",
+}
 """Keys of the hashes of files, by the keys of their paths."""
 
 UNDECISIVE = ("out", "workers", "engine", "report", "snapshots")
@@ -88,6 +96,11 @@ class Source(RunTable):
         :mod:`hpcsimkit.cluster.partition_files`. By default there are no partitions.
     partitions_sha256 : str, optional
         Expected SHA-256 of the file of partitions.
+    calendar : str or list of tables, optional
+        Path of a file of windows, or the tables of such a file; see :mod:`hpcsimkit.cluster.calendar_files`.
+        By default no capacity is known to be gone or reserved.
+    calendar_sha256 : str, optional
+        Expected SHA-256 of the file of windows.
     partition_column : {"partition", "queue", "qos"}
         Column of the log with the partitions of the jobs. Default: ``"partition"``.
     placement : str, optional
@@ -150,6 +163,8 @@ class Source(RunTable):
     machines_sha256: str | None = None
     partitions: str | list[dict[str, Any]] | None = None
     partitions_sha256: str | None = None
+    calendar: str | list[dict[str, Any]] | None = None
+    calendar_sha256: str | None = None
     partition_column: Literal["partition", "queue", "qos"] = "partition"
     placement: str | None = None
     timezone: str | None = Field(None, min_length=1)
@@ -165,7 +180,7 @@ class Source(RunTable):
     size: Literal["requested", "allocated"] = "requested"
     strict: bool = False
 
-    @field_validator("machines", "partitions", mode="before")
+    @field_validator("machines", "partitions", "calendar", mode="before")
     @classmethod
     def _a_file_or_tables(cls, found: Any, info: ValidationInfo) -> Any:
         tables = isinstance(found, list) and all(isinstance(table, dict) for table in found)
@@ -173,7 +188,7 @@ class Source(RunTable):
             raise ValueError(
                 f"the path of a file or tables [[{info.field_name}]] are needed, found {found!r}"
             )
-        return found
+        return [_plain(table) for table in found] if isinstance(found, list) else found
 
     @field_validator("from_date", "to_date")
     @classmethod
@@ -246,15 +261,18 @@ class Source(RunTable):
             yield ("machines", index), partial(Machines.of_tables, [table])
         if isinstance(self.machines, str) and is_name(self.machines):
             yield ("machines",), partial(machines_named, self.machines, self.import_from, self.trust)
+        if isinstance(self.calendar, list):
+            yield ("calendar",), partial(calendar_of_tables, self.calendar)
         if self.reader is not None:
             yield ("reader",), partial(reader_named, self.reader, self.import_from, self.trust)
         if self.placement is not None and "placement" in self.constructed:
             yield ("placement",), partial(placement_of, self.placement, self.import_from, self.trust)
         if self.locality is not None and "locality" in self.constructed:
             yield ("locality",), partial(locality_of, self.locality, self.import_from, self.trust)
-        for name, read in (("failures", failures_of), ("restart", restart_of)):
-            if (text := getattr(self, name)) is not None:
-                yield (name,), partial(read, text)
+        for option, read in READ_FROM_TEXT.items():
+            key = OPTIONS[option].key
+            if key is not None and (text := getattr(self, key)) is not None:
+                yield (key,), partial(read, text)
         if self.begin_at is not None:
             yield ("begin_at",), partial(begin_at_of, self.begin_at, self._policy_in_a_text)
 
@@ -337,15 +355,26 @@ class Source(RunTable):
         return None if self.locality is None else locality_of(self.locality, self.import_from, self.trust)
 
     @cached_property
+    def windows(self) -> Calendar:
+        """Capacity that is known ahead to be gone or reserved."""
+        if self.calendar is None:
+            return Calendar()
+        if isinstance(self.calendar, list):
+            return calendar_of_tables(self.calendar)
+        _check_hash(self.calendar, self.calendar_sha256)
+        return read_calendar(self.calendar)
+
+    @cached_property
     def setup(self) -> Setup:
         """Options of each run."""
         plain = {name: getattr(self, name) for name, option in OPTIONS.items() if option.kind is not None}
         rules = EVENT_ORDERS[self.semantics]()
         given: dict[str, Any] = {}
-        if self.failures is not None:
-            given["outages"] = failures_of(self.failures)
-        if self.restart is not None:
-            given["restart"] = restart_of(self.restart)
+        for option, read in READ_FROM_TEXT.items():
+            if (text := getattr(self, OPTIONS[option].key or option)) is not None:
+                given[option] = read(text)
+        if self.calendar is not None:
+            given["calendar"] = self.windows
         if self.begin_at is not None:
             given["begin_at"] = begin_at_of(self.begin_at, self._policy_in_a_text)
         return Setup(self.scheduled, event_order=rules, service_time=self.service_time, **given, **plain)
@@ -432,6 +461,7 @@ class Source(RunTable):
         notes = dict(getattr(self.cluster, "notes", {}))
         if isinstance(partitions, Partitions):
             notes |= partitions.notes
+        notes |= self.windows.notes
         if notes and self.strict:
             raise WorkloadError(next(iter(notes)))
         if not isinstance(partitions, Partitions):
@@ -535,3 +565,8 @@ def _sha256(file: str, *version: int) -> str:
 def _check_hash(file: str, sha256: str | None) -> None:
     if sha256 is not None and (found := sha256_of(file)) != sha256:
         raise WorkloadError(f"{file}: a text with SHA-256 {sha256} is needed, found {found}")
+
+
+def _plain(table: dict[str, Any]) -> dict[str, Any]:
+    """Return a table with dates as texts, as in the saved settings."""
+    return {key: str(value) if isinstance(value, datetime.date) else value for key, value in table.items()}

@@ -28,6 +28,7 @@ class Format(Enum):
     JOB_SETS = "job sets of CuSH (`.csv`)"
     MACHINES = "machines: `.csv`, `.toml`, or output of `scontrol show node`"
     PARTITIONS = "partitions: `.toml`, or output of `scontrol show partition`"
+    CALENDAR = "calendar of windows: `.toml`, or output of `scontrol show reservation`"
     EXPERIMENT = "experiment (`.toml`)"
     SWEEP = "sweep (`.toml`)"
     TRAINING = "training (`.toml`)"

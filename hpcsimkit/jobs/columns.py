@@ -19,6 +19,7 @@ __all__ = [
     "TIME_LIMIT",
     "Column",
     "checked_columns",
+    "numbered_texts",
 ]
 
 Column = NDArray[np.int64]
@@ -40,7 +41,13 @@ LOG_COLUMNS = (
 """Optional columns of logs in the Standard Workload Format."""
 
 YES_OR_NO = ("spread", "exclusive")
-OPTIONAL_COLUMNS = (*LOG_COLUMNS, "qos", "kind", *YES_OR_NO, "constraint", "node_list")
+GATE_COLUMNS = ("dependency", "begin_time", "hold_until", "array_job", "array_limit", "licenses")
+"""Columns that gates read, see :mod:`hpcsimkit.kernel.gate`."""
+
+TEXT_COLUMNS = ("dependency", "licenses")
+"""Columns that may be given as texts: they become numbers with labels, an empty text -1."""
+
+OPTIONAL_COLUMNS = (*LOG_COLUMNS, "qos", "kind", *YES_OR_NO, "constraint", "node_list", *GATE_COLUMNS)
 JOB_COLUMNS = REQUIRED_COLUMNS + LOG_COLUMNS[:7]
 """Columns that are fields of a :class:`~hpcsimkit.jobs.job.Job`, in the order of the fields."""
 
@@ -72,6 +79,21 @@ def checked_columns(
         values.setflags(write=False)
     _check_ranges(checked, name, resources)
     return {key: checked[key] for key in known if key in checked}
+
+
+def numbered_texts(values: ArrayLike) -> tuple[Column, tuple[str, ...]] | None:
+    """Return texts as numbers, in the order of first appearance, and the texts; None if they are no texts.
+
+    >>> numbers, texts = numbered_texts(["afterok:1", "", "afterok:1"])
+    >>> numbers.tolist(), texts
+    ([0, -1, 0], ('afterok:1',))
+    """
+    array = np.asarray(values)
+    if array.dtype.kind not in "UO" or not all(isinstance(each, str) for each in array.tolist()):
+        return None
+    number_of: dict[str, int] = {"": UNKNOWN}
+    numbers = [number_of.setdefault(text.strip(), len(number_of) - 1) for text in array.tolist()]
+    return np.array(numbers, dtype=np.int64), tuple(number_of)[1:]
 
 
 def _check_names(
@@ -117,6 +139,7 @@ def _check_ranges(columns: Mapping[str, Column], name: str, resources: tuple[str
     }
     limits |= dict.fromkeys(resources, (0, AMOUNT_LIMIT))
     limits |= {column: (UNKNOWN, 1) for column in YES_OR_NO if column in columns}
+    limits |= {column: (UNKNOWN, TIME_LIMIT) for column in GATE_COLUMNS if column in columns}
     for column, (low, high) in limits.items():
         wrong = (columns[column] < low) | (columns[column] > high)
         if wrong.any():

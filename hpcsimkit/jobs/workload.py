@@ -19,9 +19,11 @@ from hpcsimkit.jobs.columns import (
     JOB_COLUMNS,
     OPTIONAL_COLUMNS,
     REQUIRED_COLUMNS,
+    TEXT_COLUMNS,
     TIME_LIMIT,
     Column,
     checked_columns,
+    numbered_texts,
 )
 from hpcsimkit.jobs.job import UNKNOWN, Job, Request
 
@@ -46,7 +48,7 @@ class Workload:
         Columns ``submit_time``, ``run_time`` and ``nodes``, which are required; ``requested_time`` (default:
         the run time, at least 1 s) and ``id`` (default: 1, 2, ...); any of `OPTIONAL_COLUMNS` (default: -1);
         and the columns named in `resources`, >= 0: requested amounts (memory in bytes), per node, or in total
-        where ``spread`` is 1.
+        where ``spread`` is 1. ``dependency`` and ``licenses`` may be texts, which become labels.
     machine_size : int or None
         Number of nodes (or processors) of the machine on which the log was recorded.
     name : str
@@ -96,7 +98,12 @@ class Workload:
     lines: Column | None = None
 
     def __post_init__(self) -> None:
-        columns = checked_columns(self.columns, self.name, self.resources)
+        given = dict(self.columns)
+        for name in TEXT_COLUMNS:
+            if name in given and (read := numbered_texts(given[name])) is not None:
+                given[name], texts = read
+                object.__setattr__(self, "labels", {**self.labels, name: texts})
+        columns = checked_columns(given, self.name, self.resources)
         object.__setattr__(self, "columns", MappingProxyType(columns))
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -265,6 +272,8 @@ class Workload:
     def scale_load(self, factor: float) -> Workload:
         """Scale the load: the times between submissions are divided by `factor` (whole seconds, rounded).
 
+        Begin times and holds keep their distance from the submission.
+
         >>> w = Workload({"submit_time": [10, 20, 40], "run_time": [1, 1, 1], "nodes": [1, 1, 1]})
         >>> w.scale_load(2.0).submit_time.tolist()
         [10, 15, 25]
@@ -276,7 +285,12 @@ class Workload:
         if self.span / factor > TIME_LIMIT:
             raise WorkloadError(f"{self.name}: a load factor of {factor:g} leads beyond {TIME_LIMIT} s")
         scaled = origin + np.rint((submit - origin) / factor).astype(np.int64)
-        return self._derive({**self.columns, "submit_time": scaled}, f"{SCALED} {factor:g}")
+        moved = {
+            name: np.where(self.column(name) < 0, UNKNOWN, self.column(name) + scaled - submit)
+            for name in ("begin_time", "hold_until")
+            if name in self.columns
+        }
+        return self._derive({**self.columns, **moved, "submit_time": scaled}, f"{SCALED} {factor:g}")
 
     def fitting(self, machine_size: int) -> Workload:
         """Return the jobs that fit a machine of `machine_size` nodes; the others are counted as skipped."""
@@ -329,7 +343,8 @@ class Workload:
         }
         if len(np.unique(np.asarray(columns["id"]))) < len(np.asarray(columns["id"])):
             columns["id"] = np.arange(1, sum(map(len, parts)) + 1)
-            columns.pop("preceding", None)
+            for name in ("preceding", "dependency"):
+                columns.pop(name, None)
             labels.pop("id", None)
         order = np.argsort(np.asarray(columns["submit_time"]), kind="stable")
         sizes = [part.machine_size for part in parts if part.machine_size]

@@ -58,7 +58,7 @@ class Begun:
     --------
     >>> from hpcsimkit import Simulation
     >>> from hpcsimkit.experiments.parts.registry import make
-    >>> w = Workload({"submit_time": [0, 5, 8], "run_time": [10, 9, 1], "nodes": [3, 4, 1]}, machine_size=4)
+    >>> w = Workload({"submit_time": [0, 5, 9], "run_time": [10, 9, 1], "nodes": [3, 4, 1]}, machine_size=4)
     >>> Simulation(w, make("fcfs"), begun=Begun(at=6, started={0: 0})).run().start_time.tolist()
     [0, 10, 19]
     """
@@ -108,7 +108,7 @@ class BeginAt:
     --------
     >>> from hpcsimkit import Simulation
     >>> from hpcsimkit.experiments.parts.registry import make
-    >>> w = Workload({"submit_time": [0, 5, 8], "run_time": [10, 9, 1], "nodes": [3, 4, 1]}, machine_size=4)
+    >>> w = Workload({"submit_time": [0, 5, 9], "run_time": [10, 9, 1], "nodes": [3, 4, 1]}, machine_size=4)
     >>> Simulation(w, make("fcfs+easy"), begin_at=BeginAt(9, make("fcfs"))).run().start_time.tolist()
     [0, 10, 9]
     """

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from hpcsimkit.cluster.calendar import Calendar
+from hpcsimkit.cluster.closures import Closures
 from hpcsimkit.cluster.opaque import Allocation, AnyCluster, Level
 from hpcsimkit.errors import ScheduleError
 from hpcsimkit.jobs.columns import TIME_LIMIT
@@ -137,8 +138,8 @@ class Capacity:
     corrections : int
         Counter of changes that invalidate a plan of reservations: corrected estimates of running jobs, stops,
         outages, and starts and ends of jobs of other partitions on shared machines.
-    calendar : Calendar
-        Capacity that is known ahead to be gone for some time.
+    calendar : Calendar or Closures
+        Capacity that is known ahead to be gone or reserved for some time.
     gone : list of (int, int, Allocation)
         Capacity that is out of order: until when [s], a number below 0, and what it is; by the time.
     changes_left : int
@@ -161,7 +162,7 @@ class Capacity:
         self.free: Level = cluster.capacity
         self.running = Running()
         self.version = self.corrections = 0
-        self.calendar = NO_CALENDAR
+        self.calendar: Calendar | Closures = NO_CALENDAR
         self.gone: list[tuple[int, int, Allocation]] = []
         self._taken = 0
         self.changes_left = 0
@@ -172,24 +173,16 @@ class Capacity:
         """Return whether the job could start now."""
         return self.cluster.fits(job, self.room_for(job) if self.calendar else self.free)
 
-    def room_for(self, job: Job) -> Level:
+    def room_for(self, job: Job, level: Level | None = None) -> Level:
         """Return the capacity that the job may use if it starts now and runs for as long as estimated.
 
-        It is the free capacity, except if the calendar takes more meanwhile than running jobs are expected to
-        release by then.
+        It is the free capacity, or the level, except for what the calendar takes meanwhile.
         """
+        if level is None:
+            level = self.free
         if not self.calendar:
-            return self.free
-        now, least = self.now, self.free
-        end, there = now + self.estimate(job), least + self.calendar.gone(now)
-        releases = iter(self.releases)
-        following = next(releases, None)
-        for time, gone in self.calendar.between(now, end):
-            while following is not None and max(following[0], now + 1) <= time:
-                there = there + following[2]
-                following = next(releases, None)
-            least = min(least, there - gone)
-        return least
+            return level
+        return self.calendar.level_for(job, level, self.now, self.now + self.estimate(job), self.releases)
 
     @property
     def releases(self) -> list[tuple[int, int, Allocation]]:
@@ -204,8 +197,10 @@ class Capacity:
         """Whether jobs are running, or submissions or changes pending, so that waiting makes sense."""
         return bool(self.running.entries) or self.arrivals_left > 0 or self.changes_left > 0
 
-    def take(self, capacity: Allocation, until: int) -> int:
+    def take(self, capacity: Allocation, until: int, *, planned: bool = False) -> int:
         """Take free capacity out of order until a time [s]; return the number of the outage.
+
+        If it is `planned`, the calendar has announced it, so that plans of reservations hold.
 
         Raises
         ------
@@ -222,16 +217,16 @@ class Capacity:
         insort(self.gone, (until, -self._taken, capacity))
         self.changes_left += 1
         self.version += 1
-        self.corrections += 1
+        self.corrections += not planned
         self.listener.on_take(capacity, until, self._taken)
         return self._taken
 
-    def give(self, number: int) -> Allocation:
-        """Return the capacity of an outage, by its number, to the free capacity."""
+    def give(self, number: int, *, planned: bool = False) -> Allocation:
+        """Return the capacity of an outage, by its number, to the free capacity; see :meth:`take`."""
         place = next(place for place, entry in enumerate(self.gone) if entry[1] == -number)
         _, _, capacity = self.gone.pop(place)
         self.free = self.free + capacity
         self.changes_left -= 1
         self.version += 1
-        self.corrections += 1
+        self.corrections += not planned
         return capacity

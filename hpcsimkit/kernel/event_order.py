@@ -194,6 +194,7 @@ class DirlabOrder(EventOrder):
     unsupported = (
         "dependencies",
         "gates",
+        "licenses",
         "calendar",
         "outages",
         "restart",

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from hpcsimkit.cluster.base import Nodes
+from hpcsimkit.cluster.calendar import Calendar
+from hpcsimkit.cluster.closures import Closures
 from hpcsimkit.cluster.limited import LimitedMachines
 from hpcsimkit.cluster.limited_profile import LimitedProfile
 from hpcsimkit.cluster.machine_profile import MachineProfile, TotalsProfile
@@ -27,7 +29,8 @@ def needs_machines(job: Job, system: System) -> bool:
 def expected(system: System, on_machines: bool) -> LevelProfile:
     """Return the availability profile from now on if running jobs end as expected and no job starts.
 
-    Nodes that the calendar takes are excluded; those that are out of order return at the end of the outage.
+    Nodes that the calendar takes are excluded, and machines that it closes are closed; those that are out of
+    order return at the end of the outage.
 
     Parameters
     ----------
@@ -35,10 +38,11 @@ def expected(system: System, on_machines: bool) -> LevelProfile:
         The current state.
     on_machines : bool
         Whether reservations hold machines instead of totals; required if :func:`needs_machines` is true for
-        any job with a reservation.
+        any job with a reservation. With a calendar, they always do.
     """
     profile = _all_of(system, on_machines)
-    now, windows = system.now, system.calendar.windows
+    now, calendar = system.now, system.calendar
+    windows = calendar.windows if isinstance(calendar, Calendar) else ()
     releases = [(end, allocation) for end, _, allocation in system.releases]
     if windows:
         releases += [(each.end, each.nodes) for each in windows if each.start <= now < each.end]
@@ -48,6 +52,9 @@ def expected(system: System, on_machines: bool) -> LevelProfile:
     for each in windows:
         if each.start > now:
             profile.occupy(each.start, each.end, each.nodes)
+    if isinstance(calendar, Closures):
+        assert isinstance(profile, MachineProfile | LimitedProfile)
+        profile.close(calendar)
     return profile
 
 
@@ -58,7 +65,7 @@ def _all_of(system: System, on_machines: bool) -> LevelProfile:
         return Profile(now, free)
     if not isinstance(cluster, Machines):
         return LevelProfile(cluster, now, free)
-    kind = MachineProfile if on_machines else TotalsProfile
+    kind = MachineProfile if on_machines or system.calendar else TotalsProfile
     if isinstance(cluster, LimitedMachines):
         return LimitedProfile(cluster, kind(cluster.unlimited, now, free), free)
     return kind(cluster, now, free)

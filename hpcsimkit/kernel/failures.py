@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from heapq import merge
+from operator import attrgetter
 from typing import Protocol
 
 import numpy as np
@@ -10,7 +13,7 @@ from simpy.events import Event
 from hpcsimkit.cluster.allocation import Allocation
 from hpcsimkit.cluster.base import Nodes
 from hpcsimkit.cluster.opaque import AnyCluster
-from hpcsimkit.cluster.outages import Outage, OutageSource
+from hpcsimkit.cluster.outages import Outage, Outages, OutageSource, PlannedOutage
 from hpcsimkit.cluster.partitions import Partitions
 from hpcsimkit.errors import UsageError
 from hpcsimkit.jobs.job import Job
@@ -36,8 +39,8 @@ class FailingRun(Protocol):
     def on_stop(self, job: Job, why: Outcome, requeue: bool, delay: int) -> None:
         """Stop a running job."""
 
-    def take(self, capacity: Allocation, until: int) -> None:
-        """Take free capacity out of order until a time [s]."""
+    def take(self, capacity: Allocation, until: int, *, planned: bool = False) -> None:
+        """Take free capacity out of order until a time [s]; `planned` if the calendar has announced it."""
 
     def capacity_changed(self) -> None:
         """Request a pass at this instant, if any jobs wait."""
@@ -48,8 +51,10 @@ class FailureEvents:
 
     Parameters
     ----------
-    source : OutageSource
+    source : OutageSource or None
         The outages.
+    windows : sequence of Outage
+        Planned outages: the windows of the calendar on machines.
     run : Run
         The run.
     cluster : Cluster
@@ -64,7 +69,12 @@ class FailureEvents:
     """
 
     def __init__(
-        self, source: OutageSource, run: FailingRun, cluster: AnyCluster, begin: int | None = None
+        self,
+        source: OutageSource | None,
+        windows: Sequence[Outage],
+        run: FailingRun,
+        cluster: AnyCluster,
+        begin: int | None = None,
     ) -> None:
         self._run = run
         self._first = run.system.now if begin is None else begin
@@ -72,7 +82,9 @@ class FailureEvents:
         if self._counted and isinstance(cluster, Partitions) and not cluster.is_whole:
             raise UsageError(f"outages on partitions need machines, found {cluster!r}")
         rng = np.random.default_rng([run.system.seed, STREAM])
-        self._coming = source.outages(run.system.cluster, self._first, rng)
+        sources = filter(None, (source, Outages(windows)))
+        each = (some.outages(run.system.cluster, self._first, rng) for some in sources)
+        self._coming = merge(*each, key=attrgetter("start"))
         self._begun: list[Outage] = []  # on machines: those that may not be over yet
         self._incomplete: list[tuple[Outage, int]] = []  # with the number of nodes that are still in use
         self._schedule_next()
@@ -120,7 +132,7 @@ class FailureEvents:
     def _take(self, outage: Outage, left: int) -> int:
         """Take the free capacity of an outage; return the number of nodes or machines still in use."""
         if not self._counted:
-            return sum([not self._take_machine(int(each), outage.end) for each in outage.machines])
+            return sum([not self._take_machine(int(each), outage) for each in outage.machines])
         taken = min(left, max(self._run.system.free, 0))
         if taken:
             self._run.take(taken, outage.end)
@@ -156,11 +168,12 @@ class FailureEvents:
             if not failing.isdisjoint(running.allocation(job).machines):
                 run.on_stop(job, Outcome.FAILED, True, 0)
 
-    def _take_machine(self, machine: int, until: int) -> bool:
+    def _take_machine(self, machine: int, outage: Outage) -> bool:
         """Take the free capacity of a machine; return whether all of it is out of order."""
         system = self._run.system
         free = np.array(system.free[machine])
         if free.any():
-            self._run.take(Allocation([machine], [free]), until)
+            planned = isinstance(outage, PlannedOutage)
+            self._run.take(Allocation([machine], [free]), outage.end, planned=planned)
         gone = [each.amounts[0] for _, _, each in system.gone if each.machines == (machine,)]
         return np.array_equal(sum(gone), system.cluster.capacity[machine])

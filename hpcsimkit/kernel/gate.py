@@ -1,51 +1,76 @@
-"""Gates: rules that decide when a job joins the queue. Dependencies between jobs are one of them."""
+"""Gates: rules that say whether a job may start now and, if not, for which reason."""
 
 from __future__ import annotations
 
 import copy
 from collections.abc import Iterable
+from typing import NamedTuple
 
 import numpy as np
 
-from hpcsimkit.errors import WorkloadError
+from hpcsimkit.errors import UsageError, WorkloadError
 from hpcsimkit.jobs.job import Job
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.parameters import Parameters
 from hpcsimkit.kernel.system import System
 
-__all__ = ["Dependencies", "Gate", "Gates"]
+__all__ = ["Dependencies", "Gate", "Gates", "Held"]
+
+
+class Held(NamedTuple):
+    """The answer of a gate that holds a job.
+
+    Attributes
+    ----------
+    reason : str
+        The reason, in a word: that of Slurm, if it has one.
+    until : int or None
+        Time at which the gate is asked again [s]; None if only an event can change the answer.
+    never : bool
+        Whether the job may never start: it is rejected.
+    """
+
+    reason: str
+    until: int | None = None
+    never: bool = False
 
 
 class Gate(Parameters):
-    """A rule that decides when jobs join the queue.
+    """A rule that says whether a job may start now.
 
-    A job that is held is not in the queue: no order, backfiller or agent sees it. Each run works on its own
-    copy, so any state that :meth:`reset` stores belongs to that run alone. A gate holds jobs that are due; it
-    takes no job out of the queue.
+    A job that a gate holds is not in the queue: no order, backfiller or agent sees it. Each run works on its
+    own copy, so any state that :meth:`reset` stores belongs to that run alone.
+
+    :meth:`holds` is asked whenever a job is due, and again about each job that another method returns. Those
+    that may start join the queue; those in the queue that may not leave it.
 
     Examples
     --------
-    At most one job of each user is in the queue or on the cluster:
+    At most one job of each user runs:
 
     >>> class OneByOne(Gate):
     ...     def reset(self, workload):
-    ...         self._present, self._held = set(), []
+    ...         self._running, self._due = set(), {}
     ...     def holds(self, job, system):
-    ...         if job.user in self._present:
-    ...             self._held.append(job)
-    ...             return True
-    ...         self._present.add(job.user)
-    ...         return False
+    ...         self._due[job.index] = job
+    ...         return Held("MaxJobsPerUser") if job.user in self._running else None
+    ...     def after_start(self, job, system):
+    ...         self._running.add(job.user)
+    ...         del self._due[job.index]
+    ...         return [each for each in self._due.values() if each.user == job.user]
     ...     def after_end(self, job, system):
-    ...         self._present.discard(job.user)
-    ...         due, self._held = self._held, []
-    ...         return due
+    ...         self._running.discard(job.user)
+    ...         return [each for each in self._due.values() if each.user == job.user]
     >>> from hpcsimkit import Simulation, make
     >>> w = Workload({"submit_time": [0, 1, 2], "run_time": [9, 9, 9], "nodes": [1, 1, 1],
     ...               "user": [1, 1, 2]}, machine_size=3)
     >>> Simulation(w, make("fcfs"), gates=(OneByOne(),)).run().start_time.tolist()
     [0, 9, 2]
     """
+
+    columns: tuple[str, ...] = ()
+    """Columns of the workload that the gate reads; if there are some and the workload has none of them, the
+    gate holds no job, and is not asked."""
 
     def reset(self, workload: Workload) -> None:
         """Prepare the run's own copy before the first event."""
@@ -57,19 +82,31 @@ class Gate(Parameters):
         """
         return rows
 
-    def holds(self, job: Job, system: System) -> bool:
-        """Return whether a job that is due may not join the queue yet; by default none is held."""
-        return False
+    def holds(self, job: Job, system: System) -> Held | None:
+        """Return the reason for which a job that is due may not start now, or None, as by default."""
+        return None
+
+    def after_start(self, job: Job, system: System) -> Iterable[Job]:
+        """Return the jobs for which the answer may be another one since a job has started."""
+        return ()
+
+    def after_stop(self, job: Job, system: System) -> Iterable[Job]:
+        """Return the jobs for which the answer may be another one since a job was stopped, for now."""
+        return ()
 
     def after_end(self, job: Job, system: System) -> Iterable[Job]:
-        """Return jobs that are due from now on, or from their submission times, since a job has ended.
+        """Return the jobs for which the answer may be another one since a job has ended for good.
 
-        A job with another submission time than in the log counts as submitted then.
+        Those that were not due by the log are due from now on, or from their submission times. A job with
+        another submission time than in the log counts as submitted then.
         """
         return ()
 
     def after_reject(self, job: Job, system: System) -> Iterable[Job]:
-        """Return jobs that are never due, since a job was rejected: they are rejected as well."""
+        """Return the jobs for which the answer may be another one since a job was rejected.
+
+        Those that were not due by the log are never due: they are rejected as well.
+        """
         return ()
 
 
@@ -80,6 +117,8 @@ class Dependencies(Gate):
     other references are void, so there are no cycles. A dependent job is submitted `think_time` after the end
     of its preceding job; if the think time is unknown, at that end, but not before its recorded submission
     time. If the preceding job is rejected, so is the dependent job.
+
+    Dependencies in the manner of Slurm are another gate, :class:`~hpcsimkit.kernel.after_jobs.AfterJobs`.
 
     Attributes
     ----------
@@ -108,12 +147,7 @@ class Dependencies(Gate):
         """
         place = np.empty(len(workload), dtype=np.int64)
         place[workload.arrival_order] = np.arange(len(workload))
-        row_of = {job.id: job.index for job in workload.jobs}
-        if len(row_of) < len(workload):
-            twice = len(workload) - len(row_of)
-            raise WorkloadError(
-                f"{workload.name}: dependencies need unique job numbers; {twice} are used more than once"
-            )
+        row_of = rows_by_number(workload)
         self._successors: dict[int, list[int]] = {}
         self.void = 0
         for job in workload.jobs:
@@ -136,16 +170,24 @@ class Dependencies(Gate):
         ]
 
     def after_reject(self, job: Job, system: System) -> Iterable[Job]:
-        """Return the jobs that depend, directly or indirectly, on a rejected job."""
-        cancelled = [system.jobs[row] for row in self._successors.pop(job.index, ())]
-        for each in cancelled:  # the list grows during iteration
-            cancelled += [system.jobs[row] for row in self._successors.pop(each.index, ())]
-        return cancelled
+        """Return the jobs that depend on a rejected job."""
+        return [system.jobs[row] for row in self._successors.pop(job.index, ())]
 
 
 def _submission(job: Job, end: int) -> int:
     """Return the submission time of a job after the end of its preceding job [s]."""
     return max(end, job.submit_time) if job.think_time < 0 else end + job.think_time
+
+
+def rows_by_number(workload: Workload) -> dict[int, int]:
+    """Return the row of each job by its number; raise a WorkloadError if two jobs have the same one."""
+    row_of = {job.id: job.index for job in workload.jobs}
+    if len(row_of) < len(workload):
+        twice = len(workload) - len(row_of)
+        raise WorkloadError(
+            f"{workload.name}: dependencies need unique job numbers; {twice} are used more than once"
+        )
+    return row_of
 
 
 class Gates:
@@ -154,13 +196,23 @@ class Gates:
     Parameters
     ----------
     gates : sequence of Gate
-        The gates, which are copied.
+        The gates, which are copied; those whose columns the workload lacks are left out.
     workload : Workload
         The jobs of the run.
+
+    Attributes
+    ----------
+    awaited : set of int
+        Rows of the jobs that a gate has yet to submit.
     """
 
     def __init__(self, gates: Iterable[Gate], workload: Workload) -> None:
-        self._gates = [copy.copy(gate) for gate in gates]
+        self._gates = [
+            copy.copy(gate)
+            for gate in gates
+            if not gate.columns or any(name in workload.columns for name in gate.columns)
+        ]
+        self.awaited: set[int] = set()
         for gate in self._gates:
             gate.reset(workload)
 
@@ -169,18 +221,45 @@ class Gates:
 
     def due_by_log(self, rows: list[int]) -> list[int]:
         """Return the rows of the jobs that are due at their submission times in the log."""
+        due = rows
         for gate in self._gates:
-            rows = gate.due_by_log(rows)
-        return rows
+            due = gate.due_by_log(due)
+        if self._gates:
+            self.awaited = set(rows).difference(due)
+        return due
 
-    def holds(self, job: Job, system: System) -> bool:
-        """Return whether a gate holds a job that is due; those behind it are not asked yet."""
-        return any(gate.holds(job, system) for gate in self._gates)
+    def holds(self, job: Job, system: System) -> Held | None:
+        """Return the answer of the first gate that holds a job, or None; those behind it are not asked."""
+        for gate in self._gates:
+            held = gate.holds(job, system)
+            if held is not None:
+                _check(held, gate, job, system)
+                return held
+        return None
+
+    def after_start(self, job: Job, system: System) -> list[Job]:
+        """Return the jobs to ask about again since a job has started."""
+        return [each for gate in self._gates for each in gate.after_start(job, system)]
+
+    def after_stop(self, job: Job, system: System) -> list[Job]:
+        """Return the jobs to ask about again since a job was stopped and will be back."""
+        return [each for gate in self._gates for each in gate.after_stop(job, system)]
 
     def after_end(self, job: Job, system: System) -> list[Job]:
-        """Return jobs that are due, now or later, since a job has ended."""
-        return [due for gate in self._gates for due in gate.after_end(job, system)]
+        """Return the jobs to submit, or to ask about again, since a job has ended for good."""
+        return [each for gate in self._gates for each in gate.after_end(job, system)]
 
     def after_reject(self, job: Job, system: System) -> list[Job]:
-        """Return jobs that are never due, since a job was rejected."""
+        """Return the jobs to reject, or to ask about again, since a job was rejected."""
         return [each for gate in self._gates for each in gate.after_reject(job, system)]
+
+
+def _check(held: object, gate: Gate, job: Job, system: System) -> None:
+    """Raise a UsageError if the answer of a gate is none, or asks to be asked again in the past."""
+    who = f"{gate!r} for job {job.id} at t={system.now} s"
+    if not isinstance(held, Held):
+        raise UsageError(f"{who}: holds() must return a Held or None, found {held!r}")
+    if not isinstance(held.reason, str) or not held.reason:
+        raise UsageError(f"{who}: a reason is needed, found {held.reason!r}")
+    if held.until is not None and not held.until > system.now:
+        raise UsageError(f"{who}: it can be asked again only later, found until={held.until!r}")

@@ -75,6 +75,12 @@ class Ledger:
         Number of failures of each job that has failed, by row.
     given_up : list of int
         Rows of the jobs that were stopped for good.
+    incomplete : set of int
+        Rows of the jobs that are killed at their requested times, in runs with gates, or stopped for good.
+    held : dict of int to (int, str)
+        Time since when a gate holds a job [s] and its reason, by row.
+    past_holds : dict of int to list of (int, int, str)
+        Beginning and end of each interval in which a gate held a job [s], and its reason, by row.
 
     Examples
     --------
@@ -103,6 +109,9 @@ class Ledger:
         self.kept: dict[int, int] = {}
         self.failures: dict[int, int] = {}
         self.given_up: list[int] = []
+        self.incomplete: set[int] = set()
+        self.held: dict[int, tuple[int, str]] = {}
+        self.past_holds: dict[int, list[tuple[int, int, str]]] = {}
         self._joined: dict[int, int] = {}
         self._workload = workload
         self._submit_time: NDArray[np.int64] | None = None
@@ -148,6 +157,10 @@ class Ledger:
         row = self.state.find(5)
         return None if row < 0 else self.jobs[row]
 
+    def reason(self, row: int) -> str:
+        """Return the reason for which a gate holds a job; empty if none does."""
+        return self.held[row][1] if row in self.held else ""
+
     @property
     def submit_time(self) -> NDArray[np.int64]:
         """Submission time of each job in this run [s], int64, shape (jobs,)."""
@@ -181,9 +194,25 @@ class Ledger:
         """Enter that a job waits."""
         self.state[row] = 1
 
-    def hold(self, row: int) -> None:
-        """Enter that a gate holds a job that is due."""
+    def hold(self, row: int, now: int, reason: str) -> bool:
+        """Enter that a gate holds a job that is due; return whether this, or its reason, is news."""
         self.state[row] = 5
+        if self.reason(row) == reason:
+            return False
+        self.release(row, now)
+        past = self.past_holds.get(row)
+        if past and past[-1][1:] == (now, reason):  # it was let into the queue at this instant only
+            self.held[row] = past.pop()[0], reason
+        else:
+            self.held[row] = now, reason
+        return True
+
+    def release(self, row: int, now: int, *, for_good: bool = False) -> None:
+        """Enter that no gate holds a job any more, if one did; by default, no interval is empty."""
+        if row in self.held:
+            since, reason = self.held.pop(row)
+            if now > since or for_good:
+                self.past_holds.setdefault(row, []).append((since, now, reason))
 
     def begin(self, row: int, now: int, mode: int, estimate: int) -> None:
         """Enter the start of an attempt."""
@@ -233,6 +262,7 @@ class Ledger:
         """Enter that a job that was stopped does not start again; its last attempt is that of its record."""
         last = next(attempt for attempt in reversed(self.stopped) if attempt.job == row)
         self.given_up.append(row)
+        self.incomplete.add(row)
         self.state[row] = 3
         self.starts[row], self.ends[row], self.modes[row] = last.start_time, last.end_time, last.mode
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from hpcsimkit.jobs.job import Job
 from hpcsimkit.jobs.timeline import Steps
 from hpcsimkit.kernel.ledger import Mode
-from hpcsimkit.kernel.reservation import reserve
+from hpcsimkit.kernel.reservation import shadow_time
 from hpcsimkit.kernel.stage import Hearing
 from hpcsimkit.results.attempts import Outcome
 
@@ -67,6 +67,9 @@ class Observer:
     def on_reject(self, job: Job, system: System) -> None:
         """Called when a job was rejected permanently."""
 
+    def on_hold(self, job: Job, reason: str, system: System) -> None:
+        """Called when a gate holds a job that is due or in the queue, and when the reason is another one."""
+
     def on_decision(self, decision: Decision, choice: Any, system: System) -> None:
         """Called when an open seat has been answered, before the choice takes effect.
 
@@ -106,6 +109,7 @@ class Callbacks:
         self.on_take = self._overridden("on_take")
         self.on_give = self._overridden("on_give")
         self.on_reject = self._overridden("on_reject")
+        self.on_hold = self._overridden("on_hold")
         self.on_decision = self._overridden("on_decision")
         self.on_pass = self._overridden("on_pass")
         self.on_finish = self._overridden("on_finish")
@@ -244,7 +248,7 @@ class Promises(Observer):
     def on_block(self, job: Job, system: System) -> None:
         """Record the guaranteed start time when the job is blocked for the first time."""
         if job.index != self._guaranteed.get(system.partition, NOBODY)[0]:
-            self._guaranteed[system.partition] = job.index, reserve(job, system)[0]
+            self._guaranteed[system.partition] = job.index, shadow_time(job, system)
 
     def on_start(self, job: Job, allocation: Any, system: System) -> None:
         """Check the guaranteed start time of the job."""

@@ -11,6 +11,7 @@ from typing import Any
 
 from simpy.events import Event
 
+from hpcsimkit.cluster.closures import Closures
 from hpcsimkit.cluster.opaque import Allocation, AnyCluster
 from hpcsimkit.cluster.partitions import Partition, Partitions, View
 from hpcsimkit.errors import UsageError
@@ -164,6 +165,7 @@ class PartitionedRun(Run):
         partitions, system = self._partitions, self.system
         self.owner: dict[int, PartitionScheduler] = {}
         self.takes = False
+        self._left: list[PartitionScheduler] = []
         self._taken: dict[int, list[tuple[PartitionScheduler, int]]] = {}
         system.billing = partitions.billing
         each = zip(partitions.parts, partitions.views, strict=True)
@@ -183,6 +185,10 @@ class PartitionedRun(Run):
         for scheduler, jobs in zip(defined, admitted, strict=True):
             scheduler.system.arrivals_left = int(jobs[due].sum())
             scheduler.system.now = system.now
+            if isinstance(system.calendar, Closures):
+                assert scheduler.view.numbers is not None
+                scheduler.system.calendar = system.calendar.on(scheduler.view.numbers)
+                scheduler.system.changes_left = system.changes_left
             scheduler.reset()
 
     @property
@@ -196,13 +202,37 @@ class PartitionedRun(Run):
         for scheduler in self.schedulers:
             scheduler.system.now = now
 
+    def calendar_changed(self) -> None:
+        """Request passes of all partitions after a change of the calendar."""
+        super().calendar_changed()
+        for scheduler in self.schedulers:
+            system = scheduler.system
+            if isinstance(system.calendar, Closures):
+                system.calendar.forget(system.now)
+            system.version += 1
+            system.changes_left -= 1
+            scheduler.want_pass()
+
     # --- events ----------------------------------------------------------------------------------------
 
-    def hold(self, job: Job) -> None:
-        """Keep a job that is due out of all queues."""
-        super().hold(job)
+    def expect(self, job: Job, times: int = 1) -> None:
+        """Count one more submission of a job in its partitions, or one fewer."""
+        super().expect(job, times)
         for scheduler in self._queued_in[job.index]:
-            scheduler.system.arrivals_left -= 1
+            scheduler.system.arrivals_left += times
+
+    def withdraw(self, job: Job) -> None:
+        """Remove a job that a gate holds from all queues."""
+        super().withdraw(job)
+        for scheduler in self._queued_in[job.index]:
+            scheduler.system.withdraw(job)
+            self._left.append(scheduler)
+
+    def _pass_again(self, event: Event) -> None:
+        super()._pass_again(event)
+        for scheduler in self._left:
+            scheduler.want_pass()
+        self._left.clear()
 
     def join(self, job: Job) -> None:
         """Add a job to the queues of the partitions that admit it."""
@@ -211,11 +241,6 @@ class PartitionedRun(Run):
             scheduler.system.submit(job)
             scheduler.want_pass()
         super().join(job)
-
-    def _submit_later(self, job: Job) -> None:
-        super()._submit_later(job)
-        for scheduler in self._queued_in[job.index]:
-            scheduler.system.arrivals_left += 1
 
     def leave(self, job: Job) -> Allocation:
         """Take back the resources of a job that is stopped, in all partitions."""
@@ -229,25 +254,25 @@ class PartitionedRun(Run):
     def _come_back(self, job: Job, delay: int) -> None:
         for scheduler in self.schedulers:
             scheduler.system.expect_attempts()
-        for scheduler in self._queued_in[job.index]:
-            scheduler.system.arrivals_left += 1
         super()._come_back(job, delay)
 
-    def take(self, capacity: Allocation, until: int) -> None:
+    def take(self, capacity: Allocation, until: int, *, planned: bool = False) -> None:
         """Take free capacity out of order, in all partitions that contain it."""
-        number, self.takes = self.system.take(capacity, until), True
+        number, self.takes = self.system.take(capacity, until, planned=planned), True
+        if planned:
+            self.planned.add(number)
         parts = self._taken[number] = []
         for scheduler in self.schedulers:
             part = scheduler.view.part_of(capacity)
             if part is not None:
-                parts.append((scheduler, scheduler.system.take(part, until)))
+                parts.append((scheduler, scheduler.system.take(part, until, planned=planned)))
                 scheduler.want_pass()
         self.takes = False
 
     def give(self, number: int) -> Allocation:
         """Return capacity that was out of order, in all partitions that contain it."""
         for scheduler, part in self._taken.pop(number):
-            scheduler.system.give(part)
+            scheduler.system.give(part, planned=number in self.planned)
             scheduler.want_pass()
         return super().give(number)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from itertools import compress, islice
 from typing import Any
 
@@ -226,7 +226,7 @@ class Pipeline(Policy):
             self._block(job, system, filler)
             if isinstance(self.backfiller, External):
                 return self._backfill(job, system, filler)
-            for other in filler.fill(job, system):
+            for other in waiting(filler.fill(job, system), system):
                 system.start(other, None, _BACKFILLED)
             if settling is not None:
                 settling.settled = system.version
@@ -313,7 +313,7 @@ class Pipeline(Policy):
     def _run_fitting(self, system: System) -> Asking:
         """Run a pass without head-of-line blocking: jobs that fit start in the order of the policy."""
         if not (isinstance(self.order, External) or self.window or self.inspector):
-            for job in self._fitting_jobs(system):
+            for job in waiting(self._fitting_jobs(system), system):
                 if not (yield from self._start_fitting(job, system)):
                     return
             return
@@ -443,7 +443,7 @@ class Pipeline(Policy):
         if isinstance(self.backfiller, External):
             yield from self._ask_to_backfill(head, system, filler, self.backfiller)
         else:
-            for job in filler.fill(head, system):
+            for job in waiting(filler.fill(head, system), system):
                 allocation: Allocation = yield from self._place(job, filler.level(job, system), system)
                 system.start(job, allocation, _BACKFILLED)
         if self._settling is not None:
@@ -476,6 +476,12 @@ def _check_place(
     else:
         return
     raise ScheduleError(f"{placement!r} for job {job.id} at t={system.now} s {problem}")
+
+
+def waiting(jobs: Iterable[Job], system: System) -> Iterator[Job]:
+    """Yield the jobs, each in its turn, except those for which a start of this pass has closed a gate."""
+    held = system.ledger.held
+    return (job for job in jobs if not held or getattr(job, "index", None) not in held)
 
 
 def _among(options: Sequence[Any], stage: str, system: System, job: Job) -> Decision:

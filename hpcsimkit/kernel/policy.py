@@ -189,13 +189,13 @@ class Preemptor(Stage):
         for job in self.candidates(head, system):
             chosen.append(job)
             level = level + system.running.allocation(job)
-            if cluster.fits(head, level):
+            if cluster.fits(head, system.room_for(head, level)):
                 break
         else:
             return ()
         for job in chosen[:-1]:
             less = level - system.running.allocation(job)
-            if cluster.fits(head, less):
+            if cluster.fits(head, system.room_for(head, less)):
                 chosen.remove(job)
                 level = less
         return chosen

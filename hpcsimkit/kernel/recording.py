@@ -48,6 +48,7 @@ class Trace(Observer):
     start     ``job, mode, nodes``; on machines ``job, mode, machines`` (their names)
     end       ``job``
     reject    ``job``
+    hold      ``job, reason``: a gate holds it, or takes it out of the queue
     decision  ``stage, job`` (in question, or null), ``options`` (number of options), ``position`` (of the
               answer among them), ``choice`` (a job's number, true or false, an allocation, or null; on
               machines an allocation is the amounts on each machine, by the machines' names)
@@ -116,6 +117,10 @@ class Trace(Observer):
     def on_reject(self, job: Job, system: System) -> None:
         """Write the rejection."""
         self._write(system, f'"reject", "job": {job.id}')
+
+    def on_hold(self, job: Job, reason: str, system: System) -> None:
+        """Write that a gate holds the job."""
+        self._write(system, f'"hold", "job": {job.id}, "reason": {json.dumps(reason)}')
 
     def on_decision(self, decision: Decision, choice: Any, system: System) -> None:
         """Write the decision."""

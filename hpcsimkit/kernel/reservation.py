@@ -12,7 +12,7 @@ from hpcsimkit.kernel.policy import Order
 from hpcsimkit.kernel.settling import SettlingBackfiller
 from hpcsimkit.kernel.system import System
 
-__all__ = ["EASY", "admissible", "reserve"]
+__all__ = ["EASY", "admissible", "reserve", "shadow_time"]
 
 
 def reserve(job: Job, system: System) -> tuple[int, Room[Level]]:
@@ -27,6 +27,13 @@ def reserve(job: Job, system: System) -> tuple[int, Room[Level]]:
     cluster = system.cluster
     shadow_time, level = cluster.earliest(job, system.free, system.releases, now + 1)
     return shadow_time, cluster.room(job, system.free, shadow_time - now, level)
+
+
+def shadow_time(job: Job, system: System) -> int:
+    """Return the earliest feasible start of a job that does not fit now [s]."""
+    if system.calendar:
+        return expected(system, on_machines=True).earliest(job, system.estimate(job), system.now)[0]
+    return reserve(job, system)[0]
 
 
 def admissible(candidates: Candidates, system: System, room: Room[Level]) -> Iterable[Job]:
@@ -90,6 +97,7 @@ class EASY(SettlingBackfiller):
         self.settled = self.seen_pass = -1
         self._shadow_time = 0
         self._room: Room[Level] | None = None
+        self._levels: dict[int, Level] = {}
 
     def fill(self, head: Job, system: System) -> Iterable[Job]:
         """Return the queued jobs that fit and do not delay `head`, each checked in turn.
@@ -126,7 +134,7 @@ class EASY(SettlingBackfiller):
     def level(self, job: Job, system: System) -> Level:
         """Return the capacity that the job may use without delaying the head."""
         if system.calendar:
-            return system.room_for(job)
+            return self._levels[job.index]
         assert self._room is not None
         return system.cluster.within(job, system.estimate(job), self._room)
 
@@ -144,6 +152,7 @@ class EASY(SettlingBackfiller):
         for job in jobs if self.candidates is None else self.candidates.sort(jobs, system):
             estimate = system.estimate(job)
             if job is not head and profile.fits(job, estimate):
+                self._levels[job.index] = profile.level(estimate, system.room_for(job))
                 yield job
                 if system.ledger.started(job.index):
                     profile.occupy(now, now + estimate, system.given(job.index))

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Iterable
 from typing import Protocol
 
 from simpy.events import Event
 
 from hpcsimkit.cluster.base import Nodes
 from hpcsimkit.cluster.calendar import Calendar
+from hpcsimkit.cluster.closures import Closures
+from hpcsimkit.cluster.machines import Machines
 from hpcsimkit.cluster.opaque import Allocation, AnyCluster
 from hpcsimkit.errors import UsageError
 from hpcsimkit.jobs.job import Job
@@ -16,12 +19,14 @@ from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.begun import Begun, resume
 from hpcsimkit.kernel.clock import ARRIVAL, CHANGE, GIVE, RETURN, Instant
 from hpcsimkit.kernel.failures import FailureEvents
-from hpcsimkit.kernel.gate import Gates
+from hpcsimkit.kernel.gate import Gates, Held
 from hpcsimkit.kernel.ledger import Ledger
 from hpcsimkit.kernel.observers import Callbacks, Observer
+from hpcsimkit.kernel.parameters import parts
 from hpcsimkit.kernel.past import Past, has_past
-from hpcsimkit.kernel.policy import Policy
+from hpcsimkit.kernel.policy import Policy, Preemptor
 from hpcsimkit.kernel.scheduler import Scheduler, SchedulerParameters
+from hpcsimkit.kernel.stage import Hearing
 from hpcsimkit.kernel.stalls import finish
 from hpcsimkit.results.attempts import Outcome
 
@@ -57,6 +62,8 @@ class Run(Scheduler):
         Run time [s] of each started job by its row, under the locality model; empty without one.
     down : list of (int, int, Allocation)
         Beginning and end [s] of each outage, and its capacity.
+    planned : set of int
+        Numbers of the outages that the calendar has announced.
 
     Raises
     ------
@@ -72,6 +79,8 @@ class Run(Scheduler):
         workload = parameters.workload.killed_at_limit if kill else parameters.workload
         self.gates = Gates(parameters.setup.all_gates, workload)
         self._gated = bool(self.gates)
+        self._asking: set[tuple[int, int]] = set()
+        self._passes_again = False
         begun = parameters.setup.begun
         with_past = begun is not None and has_past(begun, workload, parameters.setup, parameters.cluster)
         self.begun = None if with_past else begun
@@ -81,6 +90,9 @@ class Run(Scheduler):
         policy, cluster = self._scheduled(parameters)
         self.ledger = Ledger(workload, resubmits=self._gated)
         self._attempts = self.ledger.attempts
+        if self._gated and kill:
+            cut = parameters.workload.column("run_time") > workload.column("run_time")
+            self.ledger.incomplete.update(cut.nonzero()[0].tolist())
         super().__init__(parameters, policy, workload, cluster, Callbacks(parameters.observers), self.ledger)
         self.guard.system = self.system
         self.events = copy.copy(parameters.setup.event_order)
@@ -88,8 +100,11 @@ class Run(Scheduler):
         self._schedule_end = self.events.schedule_end
         self._restart = parameters.setup.restart
         self.down: list[tuple[int, int, Allocation]] = []
+        self.planned: set[int] = set()
+        self._down_nodes = 0, 0  # since when, and how many, by the calendar of counted nodes
         self._failures: FailureEvents | None = None
-        self._follow(parameters.setup.calendar)
+        self.calendar = parameters.setup.calendar.on(workload)
+        self._follow(self.calendar)
         self.reset()
         if begun is not None and with_past:
             for scheduler in self.acting:
@@ -97,10 +112,10 @@ class Run(Scheduler):
         for notify in self.callbacks.on_begin:
             notify(self.system)
         self.events.begin(self)
-        if parameters.setup.outages is not None:
-            self._failures = FailureEvents(
-                parameters.setup.outages, self, parameters.cluster, None if begun is None else begun.at
-            )
+        gone = self.calendar.outages if isinstance(self.system.calendar, Closures) else []
+        if parameters.setup.outages is not None or gone:
+            first = None if begun is None else begun.at
+            self._failures = FailureEvents(parameters.setup.outages, gone, self, parameters.cluster, first)
 
     @property
     def acting(self) -> list[Scheduler]:
@@ -131,21 +146,21 @@ class Run(Scheduler):
         StalledError
             Jobs are still waiting.
         """
+        if self._gone:
+            self._count_down(until=self.system.calendar.times[-len(self._changes) - 1])
         finish(self.system, self.callbacks.on_finish)
 
     # --- events ----------------------------------------------------------------------------------------
 
     def submit(self, job: Job) -> None:
         """Add a job that is due to the queue, unless a gate holds it."""
-        if self.gates.holds(job, self.system):
-            self.hold(job)
-        else:
+        held = self.gates.holds(job, self.system)
+        if held is None:
+            self.ledger.release(job.index, self.system.now)
             self.join(job)
-
-    def hold(self, job: Job) -> None:
-        """Keep a job that is due out of the queue."""
-        self.ledger.hold(job.index)
-        self.system.arrivals_left -= 1
+        else:
+            self.expect(job, -1)
+            self._hold(job, held)
 
     def join(self, job: Job) -> None:
         """Add a job to the queue."""
@@ -153,6 +168,10 @@ class Run(Scheduler):
         self.pass_wanted = True
         for notify in self.callbacks.on_submit:
             notify(job, self.system)
+
+    def expect(self, job: Job, times: int = 1) -> None:
+        """Count one more submission of a job that is certain to come, or one fewer."""
+        self.system.arrivals_left += times
 
     def take_over(self, begun: Begun) -> None:
         """Set the running jobs of a begun run, schedule their ends, and request a pass at once.
@@ -189,6 +208,8 @@ class Run(Scheduler):
         self._over(job)
         if self._failures is not None:
             self._failures.after_end()
+        if self._gone:
+            self._count_down()
 
     def _over(self, job: Job) -> None:
         """Process what follows from the end of a job, or from the end of its last attempt."""
@@ -196,8 +217,7 @@ class Run(Scheduler):
         for notify in self.callbacks.on_end:
             notify(job, system)
         if self._gated:
-            for due in self.gates.after_end(job, system):
-                self._submit_later(due)
+            self._ask_again(self.gates.after_end(job, system))
         self.capacity_changed()
 
     def capacity_changed(self) -> None:
@@ -212,15 +232,45 @@ class Run(Scheduler):
     def _follow(self, calendar: Calendar) -> None:
         """Subtract the nodes that are gone at the beginning, and schedule the first change."""
         system, now = self.system, self.clock.now
-        if calendar and not isinstance(self.parameters.cluster, Nodes):
-            raise UsageError(f"a calendar needs counted nodes, found {self.parameters.cluster!r}")
-        system.calendar = calendar
-        self._gone = calendar.gone(now) if calendar else 0
-        self._changes = [time for time in calendar.times if time > now]
+        cluster = system.cluster
+        if calendar and isinstance(cluster, Machines):
+            system.calendar = Closures.of(calendar.windows, cluster, system.workload)
+        elif calendar:
+            calendar.check_nodes(self.parameters.cluster)
+            system.calendar = calendar
+        for part in parts(self.policy) if calendar else ():
+            if isinstance(part, Hearing) and not part.heeds_calendar:
+                raise UsageError(f"{part!r} knows no calendar")
+            if isinstance(part, Preemptor) and isinstance(cluster, Nodes):
+                raise UsageError(f"{part!r} beside a calendar needs machines, found {cluster!r}")
+        self._gone = 0
+        self._changes = [time for time in system.calendar.times if time > now]
         system.changes_left = len(self._changes)
-        if self._gone:
-            system.free = system.free - self._gone
+        self._take_windows()
         self._schedule_change()
+
+    def _take_windows(self) -> None:
+        """Take the nodes that the calendar says are gone now, or forget the closures that are over."""
+        system, now = self.system, self.clock.now
+        if isinstance(system.calendar, Closures):
+            system.calendar.forget(now)  # what is gone for all goes out of order, see FailureEvents
+            return
+        gone, before = system.calendar.gone(now), self._gone
+        if gone != before:
+            system.free, self._gone = system.free + before - gone, gone
+            self._count_down()
+
+    def _count_down(self, until: int | None = None) -> None:
+        """Record the nodes that were down up to now, and count those that are: gone and not in use."""
+        now = self.clock.now if until is None else until
+        since, nodes = self._down_nodes
+        down = self._gone + min(
+            self.system.free, 0
+        )  # less by the nodes that jobs keep beyond their estimates
+        if down != nodes or until is not None:
+            if nodes and now > since:
+                self.down.append((since, now, nodes))
+            self._down_nodes = now, down
 
     def _schedule_change(self) -> None:
         """Schedule the next change of the calendar; each one schedules the next."""
@@ -229,17 +279,18 @@ class Run(Scheduler):
             Instant(self.clock, CHANGE, at - self.clock.now, [self._change])
 
     def _change(self, event: Event) -> None:
-        """Change the free capacity as the calendar says."""
+        self.set_time()
         system = self.system
-        now = system.now = self.clock.now
-        gone, before = system.calendar.gone(now), self._gone
-        system.free, self._gone = system.free + before - gone, gone
-        system.version += 1
-        system.changes_left -= 1
-        if system.queue.jobs:
-            self.pass_wanted = True
+        self._take_windows()
+        self.calendar_changed()
         if system.running.entries or system.arrivals_left or system.queue.jobs:
             self._schedule_change()
+
+    def calendar_changed(self) -> None:
+        """Request a pass after a change of the calendar."""
+        self.system.version += 1
+        self.system.changes_left -= 1
+        self.capacity_changed()
 
     def rank(self, job: Job) -> float:
         """Return the priority of a submission; with gates, it preserves the order of the log."""
@@ -249,9 +300,69 @@ class Run(Scheduler):
     def _submit_later(self, job: Job) -> None:
         """Submit a job that is due from its submission time on, or from now on."""
         self.ledger.resubmit(job)
-        self.system.arrivals_left += 1
+        self.expect(job)
         seconds = max(job.submit_time - self.system.now, 0)
         Instant(self.clock, self.rank(job), seconds, [self.submit_now], job)
+
+    # --- gates -------------------------------------------------------------------------------------------
+
+    def _ask_again(self, jobs: Iterable[Job]) -> None:
+        """Let the jobs that gates no longer hold join the queue at this instant, and the others leave it."""
+        for job in jobs:
+            row = job.index
+            if self.ledger.waits(row):
+                held = self.gates.holds(job, self.system)
+                if held is not None:
+                    self._leave_queue(job, held)
+            elif row in self.ledger.held:
+                self._ask_at(job, self.system.now)
+            elif row in self.gates.awaited:
+                self.gates.awaited.discard(row)
+                self._submit_later(job)
+
+    def _ask_at(self, job: Job, at: int) -> None:
+        """Ask the gates about a job that they hold again at a time [s]."""
+        if (job.index, at) not in self._asking:
+            self._asking.add((job.index, at))
+            self.expect(job)
+            Instant(self.clock, self.rank(job), at - self.system.now, [self._ask_now], (job, at))
+
+    def _ask_now(self, event: Event) -> None:
+        self.set_time()
+        job, at = event._value
+        self._asking.discard((job.index, at))
+        if job.index in self.ledger.held:
+            self.submit(job)
+        else:
+            self.expect(job, -1)
+
+    def _hold(self, job: Job, held: Held) -> None:
+        """Keep a job that is due out of the queue, or reject it if it can never start."""
+        if self.ledger.hold(job.index, self.system.now, held.reason):
+            for notify in self.callbacks.on_hold:
+                notify(job, held.reason, self.system)
+        if held.never:
+            self.ledger.release(job.index, self.system.now, for_good=True)
+            self.on_reject(job)
+        elif held.until is not None:
+            self._ask_at(job, held.until)
+
+    def _leave_queue(self, job: Job, held: Held) -> None:
+        """Take a job out of the queue; another pass follows, as it may have been in the way of others."""
+        self.withdraw(job)
+        self._hold(job, held)
+        if not self._passes_again:
+            self._passes_again = True
+            Instant(self.clock, RETURN, 0, [self._pass_again])
+
+    def withdraw(self, job: Job) -> None:
+        """Remove a job that a gate holds from the queue."""
+        self.system.withdraw(job)
+
+    def _pass_again(self, _: Event) -> None:
+        self.set_time()
+        self._passes_again = False
+        self.capacity_changed()
 
     # --- actions of the policy (see Listener) ------------------------------------------------------------
 
@@ -267,6 +378,8 @@ class Run(Scheduler):
         self._schedule_end(job, seconds)
         for notify in self.callbacks.on_start:
             notify(job, allocation, self.system)
+        if self._gated:
+            self._ask_again(self.gates.after_start(job, self.system))
 
     def _served(self, job: Job, allocation: Allocation) -> int:
         """Return the run time of a job with its allocation under the locality model [s]."""
@@ -275,6 +388,7 @@ class Run(Scheduler):
         seconds = model.actual(parameters.workload.jobs[job.index], allocation, self.system.cluster)
         if parameters.setup.walltime == "kill" and seconds > job.requested_time:
             self.cut_short.append(job.index)
+            self.ledger.incomplete.add(job.index)
             seconds = job.requested_time
         self.served[job.index] = seconds
         return seconds
@@ -296,6 +410,8 @@ class Run(Scheduler):
             self.system.ended.append(row)
             self._over(job)
             return
+        if self._gated:
+            self._ask_again(self.gates.after_stop(job, self.system))
         self._come_back(job, self._restart.delay + delay)
         if self._failures is not None:  # the policy may use what it has freed in this pass
             Instant(self.clock, RETURN, 0, [self._drain])
@@ -315,7 +431,7 @@ class Run(Scheduler):
     def _come_back(self, job: Job, delay: int) -> None:
         """Let a job that was stopped join the queue again, now or after the delay [s]."""
         self.system.expect_attempts()
-        self.system.arrivals_left += 1
+        self.expect(job)
         if delay:
             Instant(self.clock, RETURN, delay, [self._rejoin], job)
         else:
@@ -326,9 +442,9 @@ class Run(Scheduler):
         self.rejoin(event._value)
 
     def rejoin(self, job: Job) -> None:
-        """Add a job to the queue again that was stopped; the gates have let it in before."""
+        """Add a job that was stopped to the queue again, unless a gate holds it."""
         self.ledger.rejoin(job.index, self.system.now)
-        self.join(job)
+        self.submit(job)
 
     def on_take(self, capacity: Allocation, until: int, number: int) -> None:
         """Schedule the return of capacity that has gone out of order."""
@@ -347,20 +463,30 @@ class Run(Scheduler):
             self._failures.after_give()
         self.capacity_changed()
 
-    def take(self, capacity: Allocation, until: int) -> None:
-        """Take free capacity out of order until a time [s]."""
-        self.system.take(capacity, until)
+    def take(self, capacity: Allocation, until: int, *, planned: bool = False) -> None:
+        """Take free capacity out of order until a time [s]; `planned` if the calendar has announced it."""
+        number = self.system.take(capacity, until, planned=planned)
+        if planned:
+            self.planned.add(number)
 
     def give(self, number: int) -> Allocation:
         """Return capacity that was out of order; return what it is."""
-        return self.system.give(number)
+        return self.system.give(number, planned=number in self.planned)
 
     def on_reject(self, job: Job) -> None:
         """Reject the jobs that are never due without a rejected job."""
-        for each in (job, *self.gates.after_reject(job, self.system)):
+        refused, others = [job], list[Job]()
+        for each in refused:  # the list grows during iteration
             self.ledger.reject(each.index)
             for notify in self.callbacks.on_reject:
                 notify(each, self.system)
+            for other in self.gates.after_reject(each, self.system):
+                if other.index in self.gates.awaited:
+                    self.gates.awaited.discard(other.index)
+                    refused.append(other)
+                else:
+                    others.append(other)
+        self._ask_again(others)
 
     def wake_time(self, at: int) -> int | None:
         """Return the time of a wake-up under the order of events, or None if it does not occur."""

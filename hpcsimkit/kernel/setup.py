@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -126,12 +126,17 @@ class Setup:
         ``"run"``.
     dependencies : bool
         Whether a job is submitted only after its preceding job has ended, see
-        :class:`~hpcsimkit.kernel.gate.Dependencies`. Default: False.
+        :class:`~hpcsimkit.kernel.gate.Dependencies`, and may start only after the jobs in the column
+        ``dependency``, see :class:`~hpcsimkit.kernel.after_jobs.AfterJobs`. Default: False.
     gates : tuple of Gate
-        Rules that decide when jobs join the queue, see :mod:`~hpcsimkit.kernel.gate`; by default none.
+        Rules that say whether a job may start, see :mod:`~hpcsimkit.kernel.gate` and
+        :mod:`~hpcsimkit.kernel.job_gates`; by default none.
+    licenses : mapping of str to int, optional
+        Number of licences of the whole cluster by name, for jobs with the column ``licenses``, see
+        :class:`~hpcsimkit.kernel.job_gates.Licenses`; by default this column is ignored.
     calendar : Calendar
-        Capacity that is known ahead to be gone for some time, see :mod:`~hpcsimkit.cluster.calendar`; on
-        counted nodes only. By default none is.
+        Capacity that is known ahead to be gone or reserved for some time, see
+        :mod:`~hpcsimkit.cluster.calendar`. By default none is.
     outages : OutageSource, optional
         Nodes and machines that fail without notice: a list, or random failures, see
         :mod:`~hpcsimkit.cluster.outages`; by default none.
@@ -196,7 +201,8 @@ class Setup:
         metadata=_about(
             key="dependencies",
             kind=bool,
-            meaning="Whether each job waits for its preceding job (SWF fields 17 and 18)",
+            meaning="Whether each job waits for its preceding job (SWF fields 17 and 18), and for the jobs "
+            "in its column dependency",
             decides="schedule",
             unset="no dependencies",
         ),
@@ -204,19 +210,35 @@ class Setup:
     gates: tuple[Gate, ...] = field(
         default=(),
         metadata=_about(
-            meaning="Rules that decide when jobs join the queue",
+            key="gates",
+            metavar="NAMES",
+            meaning="Columns of the log that may hold jobs: dependency, begin_time, hold_until, array_limit, "
+            "or log for all of them; missing=ignore for a part of a log",
             decides="schedule",
             unset="none",
             recorded=lambda gates: {"gates": [repr(gate) for gate in gates]},
         ),
     )
+    licenses: Mapping[str, int] | None = field(
+        default=None,
+        metadata=_about(
+            key="licenses",
+            metavar="NAMES",
+            meaning="Licences of the whole cluster, such as matlab:10,ansys:2, for which jobs of the log ask",
+            decides="schedule",
+            unset="those of the log are ignored",
+            recorded=lambda licenses: {"licenses": dict(licenses)},
+        ),
+    )
     calendar: Calendar = field(
         default_factory=_empty_calendar,
         metadata=_about(
-            meaning="Capacity that is known ahead to be gone for some time",
+            key="calendar",
+            metavar="FILE",
+            meaning="File of maintenance and reservations: .toml, or the output of scontrol show reservation",
             decides="schedule",
-            unset="all of it is always there",
-            recorded=lambda calendar: {"calendar": [list(step) for step in calendar.steps]},
+            unset="none",
+            recorded=lambda calendar: {"calendar": [window.record for window in calendar.windows]},
         ),
     )
     outages: OutageSource | None = field(
@@ -329,6 +351,15 @@ class Setup:
             for name in ("outages", "restart"):
                 self._refuse(name, f"a locality model knows no {name}")
 
+    def check_columns(self, columns: Collection[str]) -> None:
+        """Raise a UsageError if the jobs have none of the columns that the gates read."""
+        for name in ("gates", "licenses"):
+            needed = ["licenses"] if name == "licenses" and self.licenses is not None else []
+            if name == "gates":
+                needed = [column for gate in self.gates for column in gate.columns]
+            if needed and not any(column in columns for column in needed):
+                raise UsageError(f"{name}: jobs with a column {' or '.join(needed)} are needed, found none")
+
     def _check_objects(self) -> None:
         """Raise a UsageError if an object is not of the class of its option."""
         from hpcsimkit.cluster.calendar import Calendar
@@ -355,13 +386,26 @@ class Setup:
         for gate in self.gates:
             if not isinstance(gate, Gate):
                 raise UsageError(f"gates needs objects of class Gate, found {gate!r}")
+        if self.licenses is not None:
+            from hpcsimkit.kernel.job_gates import Licenses
+
+            Licenses(self.licenses).check()
 
     @property
     def all_gates(self) -> tuple[Gate, ...]:
-        """The gates of the run, in the order in which a job passes them; dependencies come first."""
+        """The gates of the run, in the order in which a job passes them: those of the kit come first."""
+        if not (self.dependencies or self.gates or self.licenses):
+            return ()
+        from hpcsimkit.kernel.after_jobs import AfterJobs
         from hpcsimkit.kernel.gate import Dependencies
+        from hpcsimkit.kernel.job_gates import ArrayLimits, BeginTimes, Holds, Licenses
 
-        return (Dependencies(), *self.gates) if self.dependencies else self.gates
+        order = (Dependencies, AfterJobs, BeginTimes, Holds, ArrayLimits, Licenses)
+        own: list[Gate] = [] if self.licenses is None else [Licenses(self.licenses)]
+        if self.dependencies:
+            own += [kind() for kind in order[:2] if kind not in map(type, self.gates)]
+        rank = {kind: place for place, kind in enumerate(order)}
+        return tuple(sorted((*own, *self.gates), key=lambda gate: rank.get(type(gate), len(order))))
 
     def _refuse(self, name: str, reason: str) -> None:
         """Raise an error if an option is given."""

@@ -36,6 +36,7 @@ from hpcsimkit.kernel.simulators import Pausing, pausing, taking
 from hpcsimkit.kernel.snapshot import Keeping, Snapshot, identity_of_run
 from hpcsimkit.kernel.system import System
 from hpcsimkit.kernel.verification import verify
+from hpcsimkit.results.held import HeldJobs
 from hpcsimkit.results.placements import Placements
 from hpcsimkit.results.result import Result
 
@@ -432,6 +433,7 @@ class Simulation:
             simulator=self._begun().simulator,
             attempts=attempts,
             downtime=downtime_of(self._begun().down),
+            held=HeldJobs.of(ledger.past_holds),
         )
 
     def _started_in(self, system: System) -> NDArray[np.str_] | None:
@@ -486,6 +488,7 @@ class Simulation:
             if not given:
                 raise UsageError(f"{name} needs {needed}, found {getattr(self, name)!r}")
         self.setup.check()
+        self.setup.check_columns(self.workload.columns)
         self.policy.check()
         self.policy.check_workload(self.workload)
 

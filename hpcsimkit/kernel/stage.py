@@ -19,6 +19,9 @@ class Hearing(Parameters):
     of all jobs, and `system` is that of the whole cluster.
     """
 
+    heeds_calendar = True
+    """Whether it works beside a calendar: starts and reservations keep to what is known to be gone ahead."""
+
     def on_submit(self, job: Job, system: System) -> None:
         """Called when a job has joined the queue."""
 

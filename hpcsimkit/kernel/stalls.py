@@ -35,7 +35,8 @@ def finish(system: System, tells: Iterable[Callable[[System], None]]) -> None:
     held = system.ledger.first_held()
     if held is not None:
         raise StalledError(
-            f"stalled at t={system.now} s: job {held.id} is held by a gate, and nothing is to come"
+            f"stalled at t={system.now} s: job {held.id} is held by a gate, and nothing is to come "
+            f"({system.ledger.reason(held.index)})"
         )
     for notify in tells:
         notify(system)

@@ -81,7 +81,8 @@ class System(Capacity):
     ended : list of int
         Rows of the ended jobs, in the order in which they ended.
     rejected : list of int
-        Rows of the jobs that left the queue without a start here (rejected, or started in another partition).
+        Rows of the jobs that left the queue without a start here (rejected, held by a gate, or started in
+        another partition), once for each time.
     passes : int
         Number of passes begun so far.
     holds : dict of int to int
@@ -422,10 +423,10 @@ class System(Capacity):
         self.version += 1
         return allocation
 
-    # --- actions of other partitions -----------------------------------------------------------------
+    # --- actions of gates and of other partitions ---------------------------------------------------
 
     def withdraw(self, job: Job) -> None:
-        """Remove a job that was started or rejected in another partition in which it also queued."""
+        """Remove a job that a gate holds, or that was started or rejected in another partition."""
         self.queue.remove(job)
         self.newcomers = [newcomer for newcomer in self.newcomers if newcomer.index != job.index]
         self.rejected.append(job.index)

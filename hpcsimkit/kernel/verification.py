@@ -19,7 +19,11 @@ from hpcsimkit.kernel.event_order import DirlabOrder
 from hpcsimkit.kernel.parameters import parts
 from hpcsimkit.kernel.restart import Restart
 from hpcsimkit.kernel.run import RunParameters
-from hpcsimkit.kernel.verified_placements import impossible_during_outages, impossible_places
+from hpcsimkit.kernel.verified_placements import (
+    impossible_beside_reservations,
+    impossible_during_outages,
+    impossible_places,
+)
 from hpcsimkit.results.attempts import Attempts, Outcome
 from hpcsimkit.results.result import Result
 
@@ -114,6 +118,8 @@ def _violations(
         each = result.by_attempt
         yield from impossible_places(parameters.cluster, each.workload, each, None)
     yield from impossible_during_outages(parameters.cluster, result)
+    calendar = parameters.setup.calendar.on(workload)
+    yield from impossible_beside_reservations(parameters.cluster, calendar, result)
 
 
 def _of(ran: Mask | None, wrong: Mask) -> Mask:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsimkit.cluster.base import Nodes
+from hpcsimkit.cluster.calendar import Calendar
 from hpcsimkit.cluster.limited import NODES
 from hpcsimkit.cluster.machines import Machines
 from hpcsimkit.cluster.opaque import AnyCluster
@@ -20,7 +21,7 @@ from hpcsimkit.kernel.verified_capacity import Excess, Use, excess
 from hpcsimkit.results.placements import Placements
 from hpcsimkit.results.result import Result
 
-__all__ = ["impossible_during_outages", "impossible_places"]
+__all__ = ["impossible_beside_reservations", "impossible_during_outages", "impossible_places"]
 
 Integers = NDArray[np.int64]
 Mask = NDArray[np.bool_]
@@ -148,6 +149,24 @@ class _Jobs(NamedTuple):
         if found is not None:
             numbers = {"used": found.used, "available": found.available}
             yield f"{self.starts(found.row)}, {text.format(**numbers, **names)}"
+
+
+def impossible_beside_reservations(cluster: AnyCluster, calendar: Calendar, result: Result) -> Iterator[str]:
+    """Yield a job that starts on machines while they are reserved for others."""
+    each = result.by_attempt
+    whole = cluster.whole if isinstance(cluster, Partitions) else cluster
+    if not isinstance(whole, Machines):
+        return
+    for window in calendar.windows:
+        if window.reserved and each.placements is not None:
+            job, start = each.placements.job, each.start_time
+            numbers = [number for machine in window.machines for number in whole.matching(machine)]
+            within = (start >= window.start) & (start < window.end) & ~window.admits(each.workload)
+            wrong = within[job] & np.isin(each.placements.machine, numbers)
+            for item in np.flatnonzero(wrong)[:1]:
+                who = f"job {each.workload.column('id')[job[item]]} starts at t={start[job[item]]} s"
+                machine = whole.names[each.placements.machine[item]]
+                yield f"{who} on machine {machine}, which is reserved for others"
 
 
 # --- partitions --------------------------------------------------------------------------------------------

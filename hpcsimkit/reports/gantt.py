@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsimkit.reports.figures import MODE_COLOURS, MUTED, PAPER, axes_of, count_axis, style
+from hpcsimkit.cluster.calendar import Calendar, Window
+from hpcsimkit.reports.figures import INK, MODE_COLOURS, MUTED, PAPER, axes_of, count_axis, style
 from hpcsimkit.reports.time_axis import TimeAxis
 from hpcsimkit.results.attempts import Downtime, Outcome
 from hpcsimkit.results.node_numbers import assign_nodes, most_at_once
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.path import Path
 
-__all__ = ["Parts", "busy_window", "plot_gantt", "rectangles"]
+__all__ = ["Parts", "busy_window", "plot_gantt", "rectangles", "reserved"]
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -89,7 +90,8 @@ def plot_gantt(result: Result, window: tuple[int, int] | None = None, ax: Axes |
     job takes, so that the blank share is free of each resource. Jobs that complement each other (one takes
     the GPUs, another the memory) may exceed the band; all lanes of that machine are then scaled down. Jobs
     shorter than a 400th of the window are drawn with that length, to be visible. A job that was stopped has a
-    rectangle for each attempt, with a red line where it was stopped; outages are hatched.
+    rectangle for each attempt, with a red line where it was stopped. Outages and maintenance are hatched;
+    machines that are reserved for some jobs have a dashed outline.
 
     Parameters
     ----------
@@ -115,6 +117,7 @@ def plot_gantt(result: Result, window: tuple[int, int] | None = None, ax: Axes |
     each = result.by_attempt
     _draw(np.append(each.mode, 0)[parts.job], corners, points, ax)
     _hatch(corners[parts.job == OUTAGE], ax)
+    _outline(reserved(result, begin, end), axis, ax)
     if result.attempts is not None:
         stopped = np.append(~np.isin(result.attempts.outcome, ENDED), False)[parts.job]
         stopped &= (np.append(each.end_time, end)[parts.job] < end) & (parts.job != OUTAGE)
@@ -130,6 +133,30 @@ def _hatch(corners: Floats, ax: Axes) -> None:
     if len(corners):
         path = _path_of(corners)
         ax.add_artist(PathPatch(path, facecolor="none", edgecolor=MUTED, hatch="/////", linewidth=0.4))
+
+
+def reserved(result: Result, begin: int, end: int) -> list[tuple[int, int, int]]:
+    """Return the machines that are reserved in a window: number, start and end [s]."""
+    placements, windows = result.placements, result.options.get("calendar", ())
+    if placements is None or not windows:
+        return []
+    found = []
+    for window in Calendar([Window.of(each) for each in windows]).on(result.workload).windows:
+        if window.reserved and window.start < end and window.end > begin:
+            machines = {number for name in window.machines for number in placements.cluster.matching(name)}
+            found += [(each, max(window.start, begin), min(window.end, end)) for each in sorted(machines)]
+    return found
+
+
+def _outline(windows: list[tuple[int, int, int]], axis: TimeAxis, ax: Axes) -> None:
+    """Draw the outlines of machines that are reserved for some jobs."""
+    from matplotlib.patches import Rectangle
+
+    for machine, start, end in windows:
+        left, right = (float(axis.at(time)) for time in (start, end))
+        outline = Rectangle((left, machine), right - left, 1, fill=False, edgecolor=INK, linestyle="--")
+        outline.set_linewidth(0.6)
+        ax.add_artist(outline)
 
 
 def _draw(mode: NDArray[np.uint8], corners: Floats, points: Floats, ax: Axes) -> None:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from hpcsimkit.errors import UsageError, nearest
 from hpcsimkit.io.catalogue import loaded, plug_ins
 from hpcsimkit.results.attempts import Attempts, Downtime
+from hpcsimkit.results.held_shares import total_wait
 from hpcsimkit.results.lost_capacity import Spans, lost_capacity
 from hpcsimkit.results.resource_metrics import (
     RESOURCE_NAMES,
@@ -522,6 +523,13 @@ def _down(result: Result, selection: Selection) -> float:
     return _share_of_machine(_sum_of_products(down.amount, seconds), result, selection)
 
 
+def _held(result: Result, selection: Selection) -> float:
+    held, jobs = result.held, selection.jobs & result.finished
+    if held is None:
+        return 0.0 if jobs.any() else float("nan")
+    return _share(float(held.seconds(held.reasons, len(result))[jobs].sum()), total_wait(result, jobs))
+
+
 def _of_resources() -> Iterator[Metric]:
     """Yield the metrics of machine resources; undefined with counted nodes."""
     for resource, words in RESOURCE_NAMES.items():
@@ -599,6 +607,14 @@ def _table() -> Iterator[Metric]:
     yield from _of_system()
     yield from _of_start_modes()
     yield from _of_attempts()
+    yield Metric(
+        "held_share",
+        "1",
+        "sum_i (time for which gates held job i) / sum_i wait_i, over all attempts",
+        "none",
+        "Share of the wait in which a gate held the job, for its dependencies, licences or limits",
+        _held,
+    )
 
 
 GROUP = "hpcsimkit.metrics"

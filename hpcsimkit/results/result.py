@@ -18,6 +18,7 @@ from hpcsimkit._version import __version__
 from hpcsimkit.jobs.timeline import Steps, Sweep
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.results.attempts import Attempts, Downtime
+from hpcsimkit.results.held import HeldJobs
 from hpcsimkit.results.node_numbers import assign_nodes
 from hpcsimkit.results.placements import Placements
 
@@ -82,6 +83,8 @@ class Result:
         attempt of a job, `end_time` the end of its last one. None if each job ran once.
     downtime : Downtime, optional
         Capacity that was out of order; None if there was no outage.
+    held : HeldJobs, optional
+        Intervals in which gates held jobs, with the reasons; None if no job was held.
 
     Examples
     --------
@@ -111,6 +114,7 @@ class Result:
     simulator: str = "simpy"
     attempts: Attempts | None = None
     downtime: Downtime | None = None
+    held: HeldJobs | None = None
 
     def __post_init__(self) -> None:
         for name in ("submit_time", "start_time", "end_time", "mode", "killed"):
@@ -148,6 +152,7 @@ class Result:
             placements=found.placements,
             started_in=found.partition,
             attempts=None,
+            held=None,
         )
 
     @property

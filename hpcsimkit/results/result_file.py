@@ -21,6 +21,7 @@ from hpcsimkit.io.formats import Format
 from hpcsimkit.io.npz import arrays_in, write_arrays
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.results.attempts import COLUMNS, Attempts, Downtime
+from hpcsimkit.results.held import HeldJobs
 from hpcsimkit.results.placements import Placements
 
 __all__ = ["load", "save"]
@@ -61,8 +62,8 @@ ABOUT_WORKLOAD = (
     "resources",
     "labels",
 )
-ATTEMPTS, DOWNTIME = "attempts.", "downtime."
-"""Prefixes of the array names of attempts and of outages."""
+ATTEMPTS, DOWNTIME, HELD = "attempts.", "downtime.", "held."
+"""Prefixes of the array names of attempts, of outages, and of intervals in which jobs were held."""
 
 PARTS = ("job", "machine", "amounts")
 
@@ -92,8 +93,9 @@ def save(fields: Mapping[str, Any], path: str | os.PathLike[str]) -> None:
         arrays["started_in"] = fields["started_in"]
     if fields["attempts"] is not None:
         arrays |= _arrays_of_attempts(fields["attempts"])
-    if fields["downtime"] is not None:
-        arrays |= {DOWNTIME + name: values for name, values in vars(fields["downtime"]).items()}
+    for name, prefix in (("downtime", DOWNTIME), ("held", HELD)):
+        if fields[name] is not None:
+            arrays |= {prefix + column: values for column, values in vars(fields[name]).items()}
     arrays["choice_stage"] = np.array([stages.index(stage) for stage, _ in choices], dtype=np.uint8)
     arrays["choice_position"] = np.array([position for _, position in choices], dtype=np.int64)
     write_arrays(path, about=np.array(json.dumps(about)), **arrays)
@@ -126,10 +128,16 @@ def _fields(about: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> dict[str,
         fields["placements"] = _placements(about["cluster"], arrays, jobs=len(fields["start_time"]))
     fields["started_in"] = arrays.get("started_in")
     fields["attempts"] = _attempts(about.get("cluster"), arrays)
-    down = {name.removeprefix(DOWNTIME): array for name, array in arrays.items() if name.startswith(DOWNTIME)}
+    down, held = _beginning(DOWNTIME, arrays), _beginning(HELD, arrays)
     fields["downtime"] = Downtime(**down) if down else None
+    fields["held"] = HeldJobs(**held) if held else None
     fields["workload"] = Workload(columns, **workload)
     return fields
+
+
+def _beginning(prefix: str, arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    """Return the arrays whose names begin with a prefix, without it."""
+    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
 
 
 def _arrays_of_attempts(attempts: Attempts) -> dict[str, NDArray[Any]]:
@@ -146,9 +154,7 @@ def _arrays_of_attempts(attempts: Attempts) -> dict[str, NDArray[Any]]:
 
 def _attempts(about: dict[str, Any] | None, arrays: dict[str, NDArray[Any]]) -> Attempts | None:
     """Return the table of attempts; None if the result has none."""
-    given = {
-        name.removeprefix(ATTEMPTS): array for name, array in arrays.items() if name.startswith(ATTEMPTS)
-    }
+    given = _beginning(ATTEMPTS, arrays)
     if not given:
         return None
     columns: dict[str, Any] = {name: given[name] for name in COLUMNS}

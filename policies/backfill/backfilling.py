@@ -78,7 +78,7 @@ class Reservations(Backfiller):
                 reserved.add(job.index)
                 profile.occupy(start, start + estimate, allocation)
                 continue
-            self._levels[job.index] = profile.level(estimate, system.free)
+            self._levels[job.index] = profile.level(estimate, system.room_for(job))
             yield job
             if system.ledger.started(job.index):
                 profile.occupy(now, now + estimate, system.given(job.index))
@@ -87,7 +87,7 @@ class Reservations(Backfiller):
         for job in _fitting(system):
             estimate = system.estimate(job)
             if job.index not in reserved and profile.fits(job, estimate):
-                self._levels[job.index] = profile.level(estimate, system.free)
+                self._levels[job.index] = profile.level(estimate, system.room_for(job))
                 yield job
                 if system.ledger.started(job.index):
                     profile.occupy(now, now + estimate, system.given(job.index))

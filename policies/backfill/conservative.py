@@ -96,7 +96,7 @@ class Conservative(Backfiller):
             self._take_in_starts(system, self._asked)
         self._asked.add(job.index)
         slot = self._slots[job.index]
-        return self._profile.level(slot.estimate, system.free, slot.allocation)
+        return self._profile.level(slot.estimate, system.room_for(job), slot.allocation)
 
     def next_pass(self, system: System) -> int | None:
         """Return the start of the first reservation that lies ahead [s], or None.

@@ -54,6 +54,7 @@ class PublishedEASY(SettlingBackfiller):
     """
 
     reserves = True
+    heeds_calendar = False
 
     def __init__(
         self, candidates: Order | None = None, *, relax: float = 0.0, skips_after_start: bool = False
@@ -126,6 +127,7 @@ class FittingCandidates(SettlingBackfiller):
     """
 
     reserves = True
+    heeds_calendar = False
 
     def __init__(self, *, guarded: bool = False, relax: float = 0.0, slots: int = 128) -> None:
         self.guarded = guarded
@@ -194,6 +196,7 @@ class PartialEASY(Backfiller):
     """
 
     reserves = True
+    heeds_calendar = False
 
     def __init__(
         self, *, spare_nodes: bool = True, last_second: bool = True, candidates: Order | None = None

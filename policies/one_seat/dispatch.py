@@ -14,6 +14,7 @@ from hpcsimkit.cluster.machines import Machines
 from hpcsimkit.errors import UsageError
 from hpcsimkit.jobs.job import Job
 from hpcsimkit.kernel.decision import Decision, External
+from hpcsimkit.kernel.ledger import State
 from hpcsimkit.kernel.pipeline import ask
 from hpcsimkit.kernel.policy import FCFS, Order, Policy
 from hpcsimkit.kernel.system import System
@@ -167,6 +168,7 @@ class Dispatch(Policy):
     """
 
     selects_machines = True
+    heeds_calendar = False
 
     def __init__(
         self, seat: External, slots: int, order: Order | None = None, *, distinct: bool = False
@@ -215,5 +217,6 @@ class Dispatch(Policy):
             job, machine = yield from ask(self.seat, decision)
             system.start(job, Allocation([machine], cluster.need(job).amounts[None]))
             usable.update(system.free)
-            rows = rows[rows != job.index]  # capacity has only shrunk: no other job fits now
+            # Capacity has only shrunk: no other job fits now. The start may have closed a gate for some.
+            rows = rows[np.frombuffer(system.ledger.state, dtype=np.uint8)[rows] == State.WAITING]
             rows = rows.take(usable.some(rows))

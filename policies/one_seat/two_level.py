@@ -66,6 +66,8 @@ class TwoLevel(Policy):
     [0, 9, 14, 1]
     """
 
+    heeds_calendar = False
+
     def __init__(self, seat: External, window: int = 50, order: Order | None = None) -> None:
         self.seat = seat
         self.window = window
@@ -94,7 +96,7 @@ class TwoLevel(Policy):
         """Run a pass: level 1 until a job does not fit, then level 2 until no candidate is left."""
         while system.queue:
             job, mode = self._reserved, _RESERVED
-            if job is None:
+            if job is None or not system.ledger.waits(job.index):
                 job, mode = (yield from self._ask(system, system.queue.oldest(self.window))), _READY
             if not system.fits(job):
                 break

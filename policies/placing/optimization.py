@@ -67,6 +67,7 @@ class Optimization(Policy):
     """
 
     selects_machines = True
+    heeds_calendar = False
 
     def __init__(
         self,
@@ -114,7 +115,8 @@ class Optimization(Policy):
         """Start the best set repeatedly until no job of the window fits."""
         while chosen := self._best(system):
             for job, allocation in chosen:
-                system.start(job, allocation)
+                if system.ledger.waits(job.index):  # no start has closed a gate for it
+                    system.start(job, allocation)
 
     def _best(self, system: System) -> Chosen:
         """Return the set with the largest total value among the jobs of the window that fit now."""

@@ -48,20 +48,22 @@ class BestFitBinPacking(Policy):
     """
 
     selects_machines = True
+    heeds_calendar = False
 
     def schedule(self, system: System) -> None:
         """Start pairs until none fits."""
         cluster = system.cluster
         if not isinstance(cluster, Machines):  # one machine of many nodes: the largest job leaves it fullest
             for job in sorted(system.queue, key=lambda job: -job.nodes):
-                if system.fits(job):
+                if system.ledger.waits(job.index) and system.fits(job):
                     system.start(job)
             return
         pairs = _Pairs(system, cluster)
         while (pair := pairs.best()) is not None:
             job, allocation = pair
-            system.start(job, allocation)
-            pairs.started(allocation.machines[0])
+            if system.ledger.waits(job.index):  # no start has closed a gate for it
+                system.start(job, allocation)
+                pairs.started(allocation.machines[0])
 
 
 class _Pairs:

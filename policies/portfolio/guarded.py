@@ -218,7 +218,8 @@ class _Memory:
     def trial(self, state: _Known, pipeline: Pipeline) -> Trial:
         """Return all jobs that were waiting in a state, or came since, to be simulated from there."""
         system, begun = self._system, state.begun
-        judged = {*state.waiting, *self._arrived[state.arrived :]}.difference(system.rejected)
+        judged = {*state.waiting, *self._arrived[state.arrived :]}
+        judged = judged.difference(row for row in system.rejected if not system.ledger.waits(row))
         rows = np.array(sorted({*judged, *begun.started}), dtype=np.int64)
         run_time = np.fromiter(self._run_times(rows.tolist(), begun), dtype=np.int64)
         columns = {"run_time": run_time, "submit_time": system.column("submit_time")[rows]}

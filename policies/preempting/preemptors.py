@@ -107,7 +107,7 @@ def _where_placed(head: Job, lower: Sequence[Job], system: System) -> list[Job]:
     level: Any = system.free
     for job in lower:
         level = add(level, system.running.allocation(job))
-    allocation = system.cluster.place(head, level)
+    allocation = system.cluster.place(head, system.room_for(head, level))
     if allocation is None:
         return []
     machines = set(allocation.machines)

@@ -32,6 +32,7 @@ class Replanning(Policy):
     """
 
     acts_on_running = True
+    heeds_calendar = False
 
     def reset(self, system: System) -> None:
         """Begin without jobs."""
@@ -68,7 +69,8 @@ class Replanning(Policy):
         for job in self._stopped:
             system.stop(job)
         for job, allocation in starts:
-            system.start(job, allocation)
+            if system.ledger.waits(job.index):  # no start has closed a gate for it
+                system.start(job, allocation)
 
     def _planned(self, system: System) -> tuple[list[Job], list[tuple[Job, Allocation]]]:
         """Return the running jobs to stop, and the jobs to start with their allocations."""

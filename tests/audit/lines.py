@@ -27,6 +27,7 @@ from hpcsimkit.results.result import Result
 from hpcsimkit.workloads import read_job_sets
 from tests.fuzz.seeds import (
     BATSIM,
+    CALENDAR,
     CUSH,
     EAGLE,
     EXPERIMENT,
@@ -37,6 +38,7 @@ from tests.fuzz.seeds import (
     PARTITIONS,
     PBS,
     PHILLY,
+    RESERVATIONS,
     SACCT,
     SCONTROL,
     SGE,
@@ -123,7 +125,7 @@ def files() -> Files:
     texts = {
         "log.swf": swf(), "weeks.swf": log_of_weeks(), "jobs.sacct": SACCT, "table.csv": TABLE, "pods.csv": OPENB, "philly.csv": PHILLY,
         "eagle.csv": EAGLE, "jobs.json": SLURM_JSON, "20240101": PBS, "accounting": SGE, "batsim.json": BATSIM, "sets.csv": JOB_SETS, "machines.csv": MACHINES_CSV, "machines.toml": MACHINES_TOML, "nodes.txt": NODES,
-        "partitions.toml": PARTITIONS, "partitions.txt": SCONTROL, "experiment.toml": EXPERIMENT, "sweep.toml": SWEEP,
+        "partitions.toml": PARTITIONS, "partitions.txt": SCONTROL, "calendar.toml": CALENDAR, "reservations.txt": RESERVATIONS, "experiment.toml": EXPERIMENT, "sweep.toml": SWEEP,
         "training.toml": SHORT, "trainings.toml": TRAININGS, "cush.toml": CUSH, "paper/plan.toml": PLAN,
         "paper/published.toml": PUBLISHED, "paper/report.md.jinja": PAGE, "curve.csv": "steps,validation\n10,5.5\n20,4.5\n", "policy.json": json.dumps({"policy": "sjf+easy", "log": "kth"}),
     }  # fmt: skip
@@ -246,7 +248,10 @@ LINES: dict[str, tuple[Line, ...]] = {
             "compare log.swf.gz -p learned:policy.json -p fcfs+agent:agent.hpcsim --jobs 9 --no-report -q --out out",
             F.SWF, F.LEARNED_POLICY, F.MODEL,
         ),
-        line(f"compare {PARTITIONED} -p fcfs+easy --no-report -q --out out", F.SACCT, F.MACHINES, F.PARTITIONS),
+        line(
+            f"compare {PARTITIONED} --calendar calendar.toml -p fcfs+easy --no-report -q --out out",
+            F.SACCT, F.MACHINES, F.PARTITIONS, F.CALENDAR,
+        ),
         line(COMPARE, F.EXPERIMENT, F.PROVENANCE, F.CONSENT, after=(COMPARE, remember)),
         line(COMPARE, F.EXPERIMENT, F.LOCK, after=(lock,), start=hold),
     ),

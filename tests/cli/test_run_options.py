@@ -38,8 +38,11 @@ CHANGES: dict[str, object] = {
     "period": 900,
     "semantics": "dirlab",
     "locality": "apart.py:apart",
+    "gates": "log",
+    "licenses": "matlab:2",
     "failures": "mtbf=20000, repair=3000",
     "restart": "checkpoint=300, checkpoint_cost=90",
+    "calendar": "calendar.toml",
     "begin_at": "6000, sjf",
     "simulator": "compiled",
 }
@@ -94,6 +97,9 @@ def folder(tmp_path: Path) -> Path:
         "def apart(job, seconds, allocation, cluster):\n    return 0.5 * seconds * (len(allocation.machines) - 1)\n"
     )
     (tmp_path / "machines.toml").write_text("[[machines]]\ncount = 4\ncpus = 2\n")
+    (tmp_path / "calendar.toml").write_text(
+        '[[calendar]]\nstart = 3000\nduration = 9000\nmachines = ["node1", "node2"]\n'
+    )
     about = {"training": {"policy": "random+easy", "metric": "mean_wait_time"}}
     Agent(QueueWindow(8), Slots(8), SlotScores(SHORTEST), "order", about=about).save(
         tmp_path / "shortest.hpcsim"

@@ -20,6 +20,7 @@ from hpcsimkit.agents.agent import Agent
 from hpcsimkit.agents.networks.numpy_networks import SlotScores
 from hpcsimkit.agents.spaces.encoders import QueueWindow
 from hpcsimkit.agents.spaces.masks import Slots
+from hpcsimkit.cluster.calendar_files import read_calendar
 from hpcsimkit.cluster.partition_files import read_partitions
 from hpcsimkit.experiments.comparison.experiment import Experiment
 from hpcsimkit.experiments.parts.on_machines import described
@@ -138,6 +139,35 @@ default = true
 name = "gpu"
 machines = ["gpu1", "node?"]
 priority = 1
+"""
+CALENDAR = """\
+[[calendar]]
+name = "maintenance"
+start = "2024-02-01 08:00"
+end = "2024-02-01T18:00:00"
+machines = ["node*"]
+
+[[calendar]]
+start = 3600
+duration = 7200
+every = 86400
+times = 3
+machines = ["gpu1"]
+users = ["alice"]
+accounts = ["physics"]
+"""
+RESERVATIONS = """\
+ReservationName=maint StartTime=2024-02-01T08:00:00 EndTime=2024-02-01T18:00:00 Duration=10:00:00
+   Nodes=node[1-2] NodeCnt=2 CoreCnt=32 Features=(null) PartitionName=(null) Flags=MAINT,SPEC_NODES
+   TRES=cpu=32
+   Users=root Groups=(null) Accounts=(null) Licenses=(null) State=INACTIVE BurstBuffer=(null) Watts=n/a
+   MaxStartDelay=(null)
+
+ReservationName=course StartTime=2024-02-02T10:00:00 EndTime=2024-02-02T12:00:00 Duration=02:00:00
+   Nodes=gpu1 NodeCnt=1 CoreCnt=8 Features=(null) PartitionName=(null) Flags=WEEKLY,SPEC_NODES
+   TRES=cpu=8
+   Users=alice Groups=(null) Accounts=-music Licenses=(null) State=INACTIVE BurstBuffer=(null) Watts=n/a
+   MaxStartDelay=(null)
 """
 SCONTROL = """\
 PartitionName=batch
@@ -398,6 +428,10 @@ PARTITIONED = (
     "compare", "jobs.sacct", "--machines", "m.csv", "--partitions", "{}", "-p", "fcfs+easy", "--no-report", "--out", "made",
 )  # fmt: skip
 
+RESERVED = (
+    "compare", "jobs.sacct", "--machines", "m.csv", "--calendar", "{}", "-p", "fcfs+easy", "--no-report", "--out", "made",
+)  # fmt: skip
+
 KINDS: dict[str, Kind] = {
     "swf": Kind(swf_files, lambda name: _described(read_swf(name)), (DESCRIBE, COMPARE)),
     "swf-strict": Kind(swf_files, lambda name: read_swf(name, strict=True, size="allocated")),
@@ -435,6 +469,12 @@ KINDS: dict[str, Kind] = {
     ),
     "scontrol": Kind(
         text_file("partitions.txt", SCONTROL, m_csv=MACHINES_CSV, jobs_sacct=SACCT), _partitions, (PARTITIONED,)
+    ),
+    "calendar": Kind(
+        text_file("calendar.toml", CALENDAR, m_csv=MACHINES_CSV, jobs_sacct=SACCT), read_calendar, (RESERVED,)
+    ),
+    "reservations": Kind(
+        text_file("reservations.txt", RESERVATIONS, m_csv=MACHINES_CSV, jobs_sacct=SACCT), read_calendar, (RESERVED,)
     ),
     "experiment": Kind(
         text_file("experiment.toml", EXPERIMENT), _experiment,

@@ -9,14 +9,16 @@ from __future__ import annotations
 Row = tuple[int, int, int, int]
 
 
-def _clock(jobs, schedule, due=list):
+def _clock(jobs, schedule, due=list, edges=()):
     """Visit each instant with an event: ends, submissions, one pass; again while zero-length jobs end there."""
+    now = -1
     starts = [None] * len(jobs)
     ends = {}
     unseen = sorted(range(len(jobs)), key=lambda j: jobs[j][0])
     waiting = []
     while unseen or waiting or ends:
         instants = [*ends.values(), *(jobs[j][0] for j in unseen), *due()]
+        instants += [at for at in edges if at > now]
         now = min(instants)
         ended = [j for j in ends if ends[j] == now]
         for j in ended:

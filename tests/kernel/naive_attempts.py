@@ -233,7 +233,7 @@ class NaiveAttempts:
         )
         extra = self.free + sum(n for each, n in releases if each <= shadow) - head.nodes
         for job in sorted(self.waiting, key=self.key):
-            if job is head or job.nodes > self.free:
+            if job is head or job not in self.waiting or job.nodes > self.free:
                 continue
             if now + self.estimate(job) <= shadow:
                 self.start(job, now)

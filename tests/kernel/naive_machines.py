@@ -6,7 +6,9 @@ first fit. They return start times and what each job was given, in the order of 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import combinations
+from typing import NamedTuple
 
 from hpcsimkit.cluster.machines import Machines
 from tests.kernel.machine_cases import Given, covers
@@ -37,10 +39,20 @@ def totals_of(rows) -> list[int]:
     return [sum(column) for column in zip(*rows, strict=True)]
 
 
+class Shut(NamedTuple):
+    """A time in which machines are shut to all jobs but some, by number."""
+
+    begin: int
+    end: int
+    machines: tuple[int, ...]
+    open_to: tuple[int, ...] = ()
+
+
 class Job:
     """What a job asks for, as tuples."""
 
-    def __init__(self, asked: Asked, resources: tuple[str, ...]) -> None:
+    def __init__(self, asked: Asked, resources: tuple[str, ...], number: int = -1) -> None:
+        self.number = number
         self.amounts = tuple(asked.amounts[name] for name in resources)
         self.estimate: int = asked.requested
         self.submit, self.run = asked.submit, asked.run
@@ -54,9 +66,23 @@ class Job:
 class Site:
     """Machines, and the one question about them: where does a job go, first fit?"""
 
-    def __init__(self, cluster: Machines) -> None:
+    def __init__(self, cluster: Machines, windows: Sequence[Shut] = ()) -> None:
         self.empty: Free = [tuple(row) for row in cluster.capacity.tolist()]
         self.features = cluster.features
+        self.windows = windows
+
+    def open(self, job: Job, begin: int, free: Free) -> Free:
+        """What of it is left to a job that runs from an instant on, beside the windows?"""
+        left = list(free)
+        for window in self.windows:
+            if (
+                window.begin < begin + job.estimate
+                and begin < window.end
+                and job.number not in window.open_to
+            ):
+                for machine in window.machines:
+                    left[machine] = NOTHING
+        return left
 
     def may_use(self, job: Job, number: int, free: Free) -> bool:
         if not satisfies(self.features[number], job.everywhere) or free[number] == NOTHING:
@@ -197,7 +223,7 @@ class Plan:
         level = self.site.empty
         for t in self.instants(job, at):
             level = least(level, self.site.free([given for b, e, given, _ in self.entries if b <= t < e]))
-        return level
+        return self.site.open(job, at, level)
 
     def enough(self, job: Job, at: int) -> bool:
         if self.on_machines:
@@ -212,7 +238,8 @@ class Plan:
         return True
 
     def earliest(self, job: Job, now: int) -> int:
-        instants = sorted({now, *(end for _, end, *_ in self.entries if end > now)})
+        ends = {end for _, end, *_ in self.entries} | {window.end for window in self.site.windows}
+        instants = sorted({now, *(end for end in ends if end > now)})
         return next(at for at in instants if self.enough(job, at))
 
     def holds(self, job: Job, at: int) -> Given:
@@ -226,9 +253,16 @@ class Plan:
         return self.site.place(job, least(free, self.throughout(job, now)) if self.on_machines else free)
 
 
-def reservations(cluster: Machines, asked: list[Asked], count: int | None, key=lambda job: job.submit):
+def reservations(
+    cluster: Machines,
+    asked: list[Asked],
+    count: int | None,
+    key=lambda job: job.submit,
+    windows: Sequence[Shut] = (),
+):
     """So many reservations (None: one each), planned from scratch at every pass."""
-    site, jobs = Site(cluster), [Job(each, cluster.resources) for each in asked]
+    site = Site(cluster, windows)
+    jobs = [Job(each, cluster.resources, number) for number, each in enumerate(asked)]
     given: list[Given] = [{} for _ in jobs]
 
     def schedule(now, waiting, ended, arrived, starts, running):
@@ -238,16 +272,19 @@ def reservations(cluster: Machines, asked: list[Asked], count: int | None, key=l
         def free():
             return site.free([given[j] for j in [*running, *started]])
 
-        while queue and (found := site.place(jobs[queue[0]], free())) is not None:
+        def open_to(job):
+            return site.open(job, now, free())
+
+        while queue and (found := site.place(jobs[queue[0]], open_to(jobs[queue[0]]))) is not None:
             started.append(queue[0])
             given[queue.pop(0)] = found
-        plan = Plan(site, any(not jobs[j].takes_any for j in queue))
+        plan = Plan(site, bool(windows) or any(not jobs[j].takes_any for j in queue))
         for j in running:
             plan.enter(0, max(starts[j] + jobs[j].estimate, now + 1), given[j])
         for j in started:
             plan.enter(0, now + jobs[j].estimate, given[j])
         reserved = 0
-        for j in queue:
+        for j in queue if count != 0 else ():
             at = plan.earliest(jobs[j], now)
             if at == now:
                 given[j] = plan.where(jobs[j], now, free())
@@ -258,24 +295,32 @@ def reservations(cluster: Machines, asked: list[Asked], count: int | None, key=l
                 plan.enter(at, at + jobs[j].estimate, plan.holds(jobs[j], at), list(jobs[j].amounts))
         return started
 
-    return _clock([(job.submit, job.run) for job in jobs], schedule), given
+    return _clock([(job.submit, job.run) for job in jobs], schedule, edges=edges(windows)), given
 
 
-def conservative(cluster: Machines, asked: list[Asked], key=lambda job: job.submit):
+def edges(windows: Sequence[Shut]) -> list[int]:
+    """When do windows begin or end?"""
+    return sorted({at for each in windows for at in (each.begin, each.end)})
+
+
+def conservative(
+    cluster: Machines, asked: list[Asked], key=lambda job: job.submit, windows: Sequence[Shut] = ()
+):
     """Conservative with compression; returns starts, given, first promises, and passes beside jobs that exceed.
 
     A reservation holds machines, first fit among what is free throughout; but totals only as long as all jobs
     that hold reservations take any machines in any mix. If that has changed when a job ends or arrives, all are
     put at their earliest holes, in the order of their starts; and so they are while a job exceeds its estimate,
-    and in the first pass after.
+    and in the first pass after. Beside windows, all hold machines.
     """
-    site, jobs = Site(cluster), [Job(each, cluster.resources) for each in asked]
+    site = Site(cluster, windows)
+    jobs = [Job(each, cluster.resources, number) for number, each in enumerate(asked)]
     given: list[Given] = [{} for _ in jobs]
     promises: list[int | None] = [None] * len(jobs)
     planned: dict[int, int] = {}  # planned start of every waiting job
     held: dict[int, Given] = {}  # what its reservation holds: machines, or nothing while only totals count
     busy: dict[int, int] = {}  # when running jobs are expected to end
-    on_machines = exceeded = False
+    on_machines, exceeded = bool(windows), False
     soonest = 0  # before which no running job is expected to end
     exceeding = 0  # passes beside jobs that exceed their estimates
     next_start: list[int] = []  # of a reservation, after the last pass
@@ -296,7 +341,7 @@ def conservative(cluster: Machines, asked: list[Asked], key=lambda job: job.subm
 
     def hold_what_is_needed(by, now, anew=False):
         nonlocal on_machines
-        wanted = any(not jobs[j].takes_any for j in by)
+        wanted = bool(windows) or any(not jobs[j].takes_any for j in by)
         if wanted != on_machines or anew:
             on_machines = wanted
             before = dict(planned)
@@ -336,4 +381,4 @@ def conservative(cluster: Machines, asked: list[Asked], key=lambda job: job.subm
         return started
 
     times = [(job.submit, job.run) for job in jobs]
-    return _clock(times, schedule, lambda: list(next_start)), given, promises, exceeding
+    return _clock(times, schedule, lambda: list(next_start), edges(windows)), given, promises, exceeding

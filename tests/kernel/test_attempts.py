@@ -17,10 +17,8 @@ from hpcsimkit.cluster.outages import Failures, Outage, Outages
 from hpcsimkit.cluster.partitions import Partition, Partitions
 from hpcsimkit.errors import ScheduleError, UsageError
 from hpcsimkit.experiments.parts.registry import make
-from hpcsimkit.jobs.job import Job
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.event_order import DirlabOrder
-from hpcsimkit.kernel.gate import Gate
 from hpcsimkit.kernel.observers import Timeline
 from hpcsimkit.kernel.policy import Policy
 from hpcsimkit.kernel.restart import Restart, daly, young
@@ -80,31 +78,6 @@ def test_a_job_without_failures_writes_its_checkpoints() -> None:
     result = run(TEN_MINUTES, "fcfs", restart=Restart(checkpoint=60, checkpoint_cost=1))
     assert result.end_time.tolist() == [609]
     assert measure(result, names=["overhead_area_share"]) == {"overhead_area_share": pytest.approx(9 / 609)}
-
-
-def test_a_stopped_job_does_not_pass_the_gates_again() -> None:
-    """A gate that lets each user have one job counts the job that failed as present: the other waits for it."""
-
-    class OneByOne(Gate):
-        def reset(self, workload: Workload) -> None:
-            self.present: set[int] = set()
-            self.held: list[Job] = []
-
-        def holds(self, job: Job, system: System) -> bool:
-            if job.user in self.present:
-                self.held.append(job)
-                return True
-            self.present.add(job.user)
-            return False
-
-        def after_end(self, job: Job, system: System) -> list[Job]:
-            self.present.discard(job.user)
-            due, self.held = self.held, []
-            return due
-
-    jobs = workload([(0, 10, 10, 1), (1, 5, 5, 1)], 1, user=[1, 1])
-    result = run(jobs, "fcfs", gates=(OneByOne(),), outages=Outages([Outage(5, 6)]))
-    assert attempts(result) == [[(0, 5), (6, 16)], [(16, 21)]]
 
 
 def test_an_outage_of_several_machines_by_a_policy() -> None:

@@ -124,6 +124,20 @@ def test_a_job_that_exceeds_its_estimate_keeps_its_nodes() -> None:
     assert starts(jobs, "fcfs+easy", calendar=DRAIN) == [0, 20]
 
 
+def test_nodes_that_the_calendar_takes_are_down_unless_jobs_keep_them() -> None:
+    """Two of the three nodes from 10 s on, the third when the job on two of them ends; one until 25 s."""
+    calendar = Calendar([Window(10, 20, 3), Window(12, 25, 1)])
+    jobs = workload([(0, 15, 5, 2), (2, 30, 30, 1)], 4)
+    result = run(jobs, "fcfs+easy", calendar=calendar)
+    down = result.downtime
+    assert down is not None and result.start_time.tolist() == [0, 20]
+    assert list(zip(down.start.tolist(), down.end.tolist(), down.amount.tolist(), strict=True)) == [
+        (10, 15, 2),
+        (15, 20, 4),
+        (20, 25, 1),
+    ]
+
+
 def test_a_run_may_begin_within_a_window() -> None:
     assert starts(workload([(12, 5, 5, 1), (13, 5, 5, 4)], 4), "fcfs", calendar=DRAIN) == [20, 25]
 
@@ -157,11 +171,19 @@ def test_wrong_calendars() -> None:
             Calendar([window])  # type: ignore[list-item]
     with pytest.raises(UsageError, match="calendar needs a Calendar, found 5"):
         run(jobs, "fcfs", calendar=5)
-    with pytest.raises(UsageError, match="a calendar needs counted nodes"):
+    with pytest.raises(
+        UsageError, match=r"window from 10 to 20 s: the machines of Machines\(4: 4 cpus\) must"
+    ):
         run(jobs, "fcfs", cluster=Machines.of(4, cpus=1), calendar=DRAIN)
+    with pytest.raises(UsageError, match="windows at 12 s: 5 nodes are gone at once, of 4"):
+        run(jobs, "fcfs", calendar=Calendar([Window(10, 20, 3), Window(12, 15, 2)]))
+    with pytest.raises(UsageError, match="the cluster has counted nodes, found machine 'node1'"):
+        run(jobs, "fcfs", calendar=Calendar([Window(10, 20, machines=("node1",))]))
+    with pytest.raises(UsageError, match="reservations for users or accounts need machines: Nodes"):
+        run(jobs, "fcfs", calendar=Calendar([Window(10, 20, users=(1,))]))
     partitions = Partitions([Partition("a", nodes=4), Partition("b", nodes=4)])
     placed = Workload({**jobs.columns, "partition": [1]}, labels={"partition": ("a", "b")})
-    with pytest.raises(UsageError, match="a calendar needs counted nodes"):
+    with pytest.raises(UsageError, match="a calendar needs counted nodes or machines"):
         run(placed, "fcfs", cluster=partitions, calendar=DRAIN)
     with pytest.raises(UsageError, match="know no calendar"):
         run(jobs, "fcfs", calendar=DRAIN, event_order=DirlabOrder())

@@ -58,6 +58,7 @@ BY_HAND = {
     "lost_area_share": 0,
     "overhead_area_share": 0,
     "down_area_share": 0,
+    "held_share": 0,
     "rejected": 1,
     "killed": 1,
     "mean_wait_time": 8.25,

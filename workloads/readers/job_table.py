@@ -19,7 +19,7 @@ from hpcsimkit.io.documents import csv_text
 from hpcsimkit.io.files import write_bytes
 from hpcsimkit.io.formats import Format
 from hpcsimkit.io.units import MEMORY_UNITS, MIG, memory_bytes, total_of
-from hpcsimkit.jobs.columns import AMOUNT_LIMIT, LOG_COLUMNS, Column
+from hpcsimkit.jobs.columns import AMOUNT_LIMIT, GATE_COLUMNS, LOG_COLUMNS, TEXT_COLUMNS, Column
 from hpcsimkit.jobs.job import UNKNOWN
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.workloads.readers.cells import duration, whole
@@ -41,7 +41,7 @@ ASKED = "Req"
 
 FURTHER_COLUMNS = {
     "".join(word.capitalize() for word in name.split("_")): name
-    for name in ("nodes", "spread", "exclusive", "constraint", "kind", *LOG_COLUMNS, "qos")
+    for name in ("nodes", "spread", "exclusive", "constraint", "kind", *LOG_COLUMNS, "qos", *GATE_COLUMNS)
     if name not in ("preceding", "think_time")  # job numbers may change when names take their place
 }
 """Optional columns and the corresponding columns of the workload."""
@@ -79,6 +79,13 @@ def read_job_table(
     ``User`` ...        other fields of SWF, names or integers, may be empty: ``User``, ``Group``,
                         ``Executable``, ``Queue``, ``Partition``, ``Status``,
                         ``RecordedWaitTime``, ``RequestedMemory``, ``UsedMemory``, ``Qos``
+    ``Dependency``      jobs that must have started or ended, as for Slurm's ``--dependency``, by their
+                        numbers or names: ``afterok:12:13,afterany:7``; may be empty
+    ``BeginTime``       time before which the job may not start, and time at which a held job is released
+    ``HoldUntil``       [s of the log's clock]; may be empty
+    ``ArrayJob``        number of the job's array, and number of its jobs that may run at once; may be empty
+    ``ArrayLimit``
+    ``Licenses``        licences that the job needs: ``matlab:2,ansys``; may be empty
     ==================  =============================================================================
 
     - A duration is a number of seconds, ``MM:SS``, ``HH:MM:SS`` or ``D-HH:MM:SS``, see
@@ -221,6 +228,10 @@ def _further(sieve: Sieve) -> tuple[dict[str, ArrayLike], dict[str, tuple[str, .
             columns[name] = sieve.parse(title, _flag)
         elif name == "kind":
             columns[name], labels[name] = _kinds(sieve)
+        elif name in TEXT_COLUMNS:
+            columns[name], labels[name] = sieve.labelled(table.columns[title], numbers=False)
+        elif name in GATE_COLUMNS:
+            columns[name] = sieve.parse(title, _unless_empty(whole))
         elif name == "constraint":
             pooled = np.broadcast_to(columns.get("spread", UNKNOWN), len(table)) == 1
             columns[name], labels[name] = _constraints(sieve, np.asarray(columns["nodes"]), pooled)

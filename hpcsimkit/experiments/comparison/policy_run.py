@@ -27,7 +27,8 @@ from hpcsimkit.kernel.begun import remarks_on
 from hpcsimkit.kernel.guard import guarded
 from hpcsimkit.kernel.simulation import Simulation
 from hpcsimkit.results.breakdown import breakdown
-from hpcsimkit.results.metrics import Metric, measure
+from hpcsimkit.results.held_shares import held_shares
+from hpcsimkit.results.metrics import Metric, measure, select
 from hpcsimkit.results.placements import Placements
 from hpcsimkit.results.result import Result
 
@@ -48,6 +49,9 @@ ROWS = 16_384
 
 ATTEMPTS = "attempts"
 """Folder of the attempts of jobs that were stopped, and of outages."""
+
+HELD = "held"
+"""Folder of the intervals in which gates held jobs."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +78,8 @@ class Run:
         Notes that the policy adds to the report.
     waits : mapping of str to float
         Mean wait [s] of the jobs that started in each partition; empty without partitions.
+    held : mapping of str to float
+        Share of the wait by the reason for which gates held jobs; empty without such jobs.
     """
 
     policy: str
@@ -85,6 +91,7 @@ class Run:
     simulator: str = "simpy"
     notes: Sequence[str] = ()
     waits: Mapping[str, float] = field(default_factory=dict)
+    held: Mapping[str, float] = field(default_factory=dict)
 
 
 class Chosen(NamedTuple):
@@ -195,8 +202,9 @@ class PolicyRun(Task):
             "seconds": result.seconds,
             "passes": result.passes,
             "simulator": result.simulator,
-            "notes": [*case.policy.remarks_on(result), *remarks_on(result)],
+            "notes": [*case.policy.remarks_on(result), *remarks_on(result), *_refusals(result)],
             "waits": _waits_of(result, experiment),
+            "held": _held_in(result, experiment),
         }
 
     def _simulated(self, simulation: Simulation, file: Path) -> Result:
@@ -225,6 +233,9 @@ class PolicyRun(Task):
         if result.placements is not None:
             placements = _placements(result, result.placements)
             write_tables(arrow_table(placements), folder / "placements", self.name)
+        if result.held is not None:
+            (folder / HELD).mkdir(exist_ok=True)
+            write_tables(arrow_table(result.held.to_frame(result.workload)), folder / HELD, self.name)
         if result.attempts is not None or result.downtime is not None:
             (folder / ATTEMPTS).mkdir(exist_ok=True)
         if result.attempts is not None:
@@ -281,6 +292,22 @@ def _waits_of(result: Result, experiment: Experiment) -> dict[str, float]:
         return {}
     table = breakdown(result, "partition", warmup=experiment.warmup, cooldown=experiment.cooldown)
     return dict(zip(table.index, table.mean_wait_time.tolist(), strict=True))
+
+
+def _refusals(result: Result) -> list[str]:
+    """Return notes on the jobs that were rejected, as no gate would ever have let them start."""
+    if result.held is None:
+        return []
+    return [
+        f"{count} of {len(result)} jobs rejected, as they can never start: {reason}"
+        for reason, count in result.held.refused().items()
+    ]
+
+
+def _held_in(result: Result, experiment: Experiment) -> dict[str, float]:
+    """Return the share of the wait by reason."""
+    selected = select(result, warmup=experiment.warmup, cooldown=experiment.cooldown)
+    return held_shares(result, selected.jobs)
 
 
 def _placements(result: Result, placements: Placements) -> pandas.DataFrame:

@@ -8,12 +8,23 @@ from typing import Any, TypeVar
 
 from hpcsimkit.cluster.outages import Failures
 from hpcsimkit.errors import UsageError, nearest
+from hpcsimkit.kernel.after_jobs import AfterJobs
 from hpcsimkit.kernel.begun import BeginAt
+from hpcsimkit.kernel.gate import Gate
+from hpcsimkit.kernel.job_gates import ArrayLimits, BeginTimes, Holds, licenses_in
 from hpcsimkit.kernel.policy import Policy
 from hpcsimkit.kernel.restart import Restart
 from hpcsimkit.workloads.readers.cells import date
 
-__all__ = ["begin_at_of", "failures_of", "restart_of"]
+__all__ = ["READ_FROM_TEXT", "begin_at_of", "failures_of", "gates_of", "licenses_of", "restart_of"]
+
+GATES: dict[str, type[Gate]] = {
+    "dependency": AfterJobs,
+    "begin_time": BeginTimes,
+    "hold_until": Holds,
+    "array_limit": ArrayLimits,
+}
+"""Gates by the column of the log that they read."""
 
 Made = TypeVar("Made")
 
@@ -52,6 +63,47 @@ def restart_of(text: str) -> Restart:
     restart = _made(Restart, text)
     restart.check()
     return restart
+
+
+def gates_of(text: str) -> tuple[Gate, ...]:
+    """Return the gates that a text names.
+
+    Raises
+    ------
+    UsageError
+        There is no such gate.
+
+    Examples
+    --------
+    >>> gates_of("dependency, array_limit, missing=ignore")
+    (AfterJobs(missing='ignore'), ArrayLimits())
+    >>> len(gates_of("log"))
+    4
+    """
+    names = [part.strip() for part in text.split(",")]
+    ignore = "missing=ignore" in names
+    names = [name for name in names if name != "missing=ignore"]
+    for name in names:
+        if name not in GATES and name != "log":
+            raise UsageError(f"the columns {', '.join(GATES)} or log are needed, found {name!r}")
+    chosen = GATES if "log" in names else {name: GATES[name] for name in names}
+    return tuple(AfterJobs("ignore") if ignore and kind is AfterJobs else kind() for kind in chosen.values())
+
+
+def licenses_of(text: str) -> dict[str, int]:
+    """Return the number of licences by name that a text gives.
+
+    Raises
+    ------
+    UsageError
+        The text cannot be read, or a number is below 1.
+
+    Examples
+    --------
+    >>> licenses_of("matlab:10, ansys:2")
+    {'matlab': 10, 'ansys': 2}
+    """
+    return licenses_in(text)
 
 
 def begin_at_of(text: str, policy_named: Callable[[str], Policy]) -> BeginAt:
@@ -106,3 +158,12 @@ def _plain(text: str) -> int | float | str:
         except ValueError:
             continue
     return text
+
+
+READ_FROM_TEXT: dict[str, Callable[[str], Any]] = {
+    "outages": failures_of,
+    "restart": restart_of,
+    "gates": gates_of,
+    "licenses": licenses_of,
+}
+"""Functions that read an option of a run from its text, by the name of the option."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal, Self
 
-from pydantic import Field, create_model, model_validator
+from pydantic import Field, create_model, field_validator, model_validator
 
 from hpcsimkit.experiments.settings.checked_table import Table
 from hpcsimkit.kernel.event_order import EVENT_ORDERS
@@ -20,6 +20,16 @@ DECISIVE_KEYS = tuple(key for key, option in KEYS.items() if option.decides == "
 
 
 class _Consistent(Table):
+    @field_validator("licenses", mode="before", check_fields=False)
+    @classmethod
+    def _licenses_of_table(cls, value: Any) -> Any:
+        """Take a table of numbers by name, too: ``[licenses]``."""
+        return (
+            ",".join(f"{name}:{number}" for name, number in value.items())
+            if isinstance(value, dict)
+            else value
+        )
+
     @model_validator(mode="after")
     def _known_to_the_rules(self) -> Self:
         rules = getattr(self, "semantics")  # noqa: B009 - a generated field
@@ -59,8 +69,11 @@ if TYPE_CHECKING:
         seed: int = 0
         semantics: Literal["textbook", "dirlab"] = "textbook"
         locality: str | None = None
+        gates: str | None = None
+        licenses: str | None = None
         failures: str | None = None
         restart: str | None = None
+        calendar: Any = None
         begin_at: str | None = None
 
 else:

@@ -202,13 +202,19 @@ def test_every_field_can_be_said_in_toml(tmp_path) -> None:
         "walltime": "kill", "dependencies": True, "period": 30, "warmup": 1.0, "cooldown": 2.5, "seed": 4,
         "out": "somewhere", "workers": 2, "report": False, "trace": True, "snapshots": 600, "import_from": "/nowhere", "simulator": "simpy",
         "fields": "JobID,Submit", "cluster_name": "alpha", "reader": "swf", "timezone": "Europe/Berlin", "features": ["partition"], "from_date": "2024-03-01", "to_date": "2024-04-01",
-        "metrics": ["makespan"],
+        "metrics": ["makespan"], "gates": "log", "licenses": "matlab:2",
     }  # fmt: skip
     on_machines = {
         "machines": "m.csv", "machines_sha256": "0" * 64, "placement": "best-fit", "locality": "sierra",
         "failures": "mtbf=9, repair=5", "restart": "delay=5", "begin_at": "2024-03-01, fcfs",
     }  # fmt: skip
-    in_partitions = {"partitions": "p.toml", "partitions_sha256": "0" * 64, "partition_column": "queue"}
+    in_partitions = {
+        "calendar": "c.toml",
+        "calendar_sha256": "0" * 64,
+        "partitions": "p.toml",
+        "partitions_sha256": "0" * 64,
+        "partition_column": "queue",
+    }
     rules = {"semantics": "dirlab"}
     assert set(values) | set(on_machines) | set(in_partitions) | set(rules) == set(
         Experiment.model_fields
@@ -235,6 +241,7 @@ def test_every_field_can_be_said_in_toml(tmp_path) -> None:
     experiment = Experiment.read(tmp_path / "e.toml")
     assert experiment.model_dump(include=set(in_partitions)) == {
         **in_partitions,
+        "calendar": str(tmp_path / "c.toml"),
         "partitions": str(tmp_path / "p.toml"),
     }
     (tmp_path / "e.toml").write_text(toml_text(rules))

@@ -1,0 +1,265 @@
+"""Gates that follow columns of the log: begin times, holds, limits of arrays, and licences."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+
+from hpcsimkit.errors import UsageError, WorkloadError, nearest
+from hpcsimkit.jobs.job import Job
+from hpcsimkit.jobs.workload import Workload
+from hpcsimkit.kernel.after_jobs import where
+from hpcsimkit.kernel.gate import Gate, Held
+from hpcsimkit.kernel.system import System
+
+__all__ = ["ArrayLimits", "BeginTimes", "Holds", "Licenses", "licenses_in"]
+
+
+class BeginTimes(Gate):
+    """Jobs that may not start before a time, in the column ``begin_time``, as for Slurm's ``--begin``.
+
+    Examples
+    --------
+    >>> from hpcsimkit import Simulation, make
+    >>> w = Workload({"submit_time": [0, 1], "run_time": [9, 5], "nodes": [1, 1], "begin_time": [4, -1]},
+    ...              machine_size=1)
+    >>> Simulation(w, make("fcfs"), gates=(BeginTimes(),)).run().start_time.tolist()
+    [6, 1]
+    """
+
+    columns = ("begin_time",)
+    reason = "BeginTime"
+
+    def reset(self, workload: Workload) -> None:
+        """Read the times."""
+        self._times = workload.column(self.columns[0]).tolist()
+
+    def holds(self, job: Job, system: System) -> Held | None:
+        """Hold a job until its time."""
+        at = self._times[job.index]
+        return Held(self.reason, until=at) if at > system.now else None
+
+
+class Holds(BeginTimes):
+    """Jobs that are held until they are released at a time, in the column ``hold_until``.
+
+    Examples
+    --------
+    >>> Holds().holds.__doc__
+    'Hold a job until its time.'
+    """
+
+    columns = ("hold_until",)
+    reason = "JobHeldUser"
+
+
+class ArrayLimits(Gate):
+    """Job arrays of which only so many jobs run at once: ``array_job`` and ``array_limit``, Slurm's ``%N``.
+
+    Examples
+    --------
+    >>> from hpcsimkit import Simulation, make
+    >>> w = Workload({"submit_time": [0, 0, 0], "run_time": [9, 5, 5], "nodes": [1, 1, 1],
+    ...               "array_job": [7, 7, 7], "array_limit": [2, 2, 2]}, machine_size=3)
+    >>> Simulation(w, make("fcfs"), gates=(ArrayLimits(),)).run().start_time.tolist()
+    [0, 0, 5]
+    """
+
+    columns = ("array_limit",)
+
+    def reset(self, workload: Workload) -> None:
+        """Read the arrays and their limits.
+
+        Raises
+        ------
+        WorkloadError
+            A job with a limit is in no array, or the limit is 0.
+        """
+        arrays, limits = (workload.column(name) for name in ("array_job", "array_limit"))
+        wrong = (limits >= 0) & ((arrays < 0) | (limits == 0))
+        if wrong.any():
+            row = int(wrong.argmax())
+            raise WorkloadError(
+                f"{where(workload, row)}: an array limit needs an array_job and a limit of at least 1, "
+                f"found array {arrays[row]}, limit {limits[row]}"
+            )
+        self._arrays, self._limits = arrays.tolist(), limits.tolist()
+        self._running: Counter[int] = Counter()
+        self._due: dict[int, dict[int, Job]] = defaultdict(dict)
+
+    def holds(self, job: Job, system: System) -> Held | None:
+        """Hold a job while as many jobs of its array run as its limit says."""
+        limit, array = self._limits[job.index], self._arrays[job.index]
+        if limit < 0:
+            return None
+        self._due[array][job.index] = job
+        return Held("JobArrayTaskLimit") if self._running[array] >= limit else None
+
+    def after_start(self, job: Job, system: System) -> Iterable[Job]:
+        """Return the jobs of the array for which its limit is reached now."""
+        array = self._arrays[job.index]
+        if array < 0:
+            return ()
+        self._due[array].pop(job.index, None)
+        self._running[array] += 1
+        return self._those_at(array, self._running[array])
+
+    def after_stop(self, job: Job, system: System) -> Iterable[Job]:
+        """Return the jobs of the array for which its limit is no longer reached."""
+        array = self._arrays[job.index]
+        if array < 0:
+            return ()
+        self._running[array] -= 1
+        return self._those_at(array, self._running[array] + 1)
+
+    after_end = after_stop
+
+    def after_reject(self, job: Job, system: System) -> Iterable[Job]:
+        """Forget a job."""
+        self._due[self._arrays[job.index]].pop(job.index, None)
+        return ()
+
+    def _those_at(self, array: int, running: int) -> list[Job]:
+        """Return the jobs of an array that are due and whose limit is a number."""
+        return [job for job in self._due[array].values() if self._limits[job.index] == running]
+
+
+class Licenses(Gate):
+    """Licences of the whole cluster, for which jobs ask in the column ``licenses``: Slurm's ``--licenses``.
+
+    A job takes its licences when it starts, and returns them when it ends or is stopped.
+
+    Parameters
+    ----------
+    pools : mapping of str to int
+        Number of licences by name, >= 0.
+
+    Examples
+    --------
+    >>> from hpcsimkit import Simulation, make
+    >>> w = Workload({"submit_time": [0, 1, 2], "run_time": [9, 9, 9], "nodes": [1, 1, 1],
+    ...               "licenses": [0, 1, -1]}, labels={"licenses": ("matlab:2", "matlab")}, machine_size=3)
+    >>> Simulation(w, make("fcfs"), gates=(Licenses({"matlab": 2}),)).run().start_time.tolist()
+    [0, 9, 2]
+    """
+
+    columns = ("licenses",)
+
+    def __init__(self, pools: Mapping[str, int]) -> None:
+        self.pools = pools
+
+    def check(self) -> None:
+        """Raise a UsageError if a name is empty, or a number is no whole number of at least 0."""
+        pools: object = self.pools
+        if not isinstance(pools, Mapping):
+            raise UsageError(f"licenses needs numbers by name, such as {{'matlab': 10}}, found {pools!r}")
+        for name, number in pools.items():
+            whole = isinstance(number, int) and not isinstance(number, bool)
+            if not (isinstance(name, str) and name and whole and number >= 0):
+                raise UsageError(
+                    f"licenses needs names and whole numbers of at least 0, found {name!r}: {number!r}"
+                )
+
+    def reset(self, workload: Workload) -> None:
+        """Read the licences that each job asks for.
+
+        Raises
+        ------
+        WorkloadError
+            A job asks for a licence that the cluster does not have, or for more than it has.
+        """
+        self.check()
+        self._free = dict(self.pools)
+        column, labels = workload.column("licenses"), workload.labels.get("licenses", ())
+        self._asked: dict[int, dict[str, int]] = {}
+        read: dict[int, dict[str, int]] = {}
+        for row in (column >= 0).nonzero()[0].tolist():
+            number = int(column[row])
+            if number not in read:
+                text = labels[number] if number < len(labels) else str(number)
+                read[number] = self._read(text, where(workload, row))
+            self._asked[row] = read[number]
+        self._due: dict[str, dict[int, Job]] = defaultdict(dict)
+
+    def _read(self, text: str, who: str) -> dict[str, int]:
+        try:
+            asked = licenses_in(text)
+        except UsageError as error:
+            raise WorkloadError(f"{who}: {error}") from None
+        for name, number in asked.items():
+            if name not in self.pools:
+                raise WorkloadError(f"{who} asks for the unknown licence {name!r}{nearest(name, self.pools)}")
+            if number > self.pools[name]:
+                raise WorkloadError(
+                    f"{who} asks for {number} of the licence {name!r}; the cluster has {self.pools[name]}"
+                )
+        return asked
+
+    def holds(self, job: Job, system: System) -> Held | None:
+        """Hold a job while fewer licences are free than it asks for."""
+        asked = self._asked.get(job.index)
+        if asked is None:
+            return None
+        for name in asked:
+            self._due[name][job.index] = job
+        return None if self._suffices(asked) else Held("Licenses")
+
+    def _suffices(self, asked: Mapping[str, int]) -> bool:
+        return all(number <= self._free[name] for name, number in asked.items())
+
+    def after_start(self, job: Job, system: System) -> Iterable[Job]:
+        """Take the licences of a job; return the jobs for which the others no longer suffice."""
+        asked = self._asked.get(job.index)
+        if asked is None:
+            return ()
+        for name, number in asked.items():
+            self._free[name] -= number
+            self._due[name].pop(job.index, None)
+        return self._those(asked, suffices=False)
+
+    def after_stop(self, job: Job, system: System) -> Iterable[Job]:
+        """Return the licences of a job, and the jobs for which they suffice now."""
+        asked = self._asked.get(job.index)
+        if asked is None:
+            return ()
+        for name, number in asked.items():
+            self._free[name] += number
+        return self._those(asked, suffices=True)
+
+    after_end = after_stop
+
+    def after_reject(self, job: Job, system: System) -> Iterable[Job]:
+        """Forget a job."""
+        for name in self._asked.get(job.index, ()):
+            self._due[name].pop(job.index, None)
+        return ()
+
+    def _those(self, names: Iterable[str], *, suffices: bool) -> list[Job]:
+        """Return the jobs that ask for some licences and are due, as far as the free ones suffice or not."""
+        due = {row: job for name in names for row, job in self._due[name].items()}
+        return [job for row, job in due.items() if self._suffices(self._asked[row]) == suffices]
+
+
+def licenses_in(text: str) -> dict[str, int]:
+    """Return the numbers of licences by name in a text, as Slurm writes it.
+
+    Raises
+    ------
+    UsageError
+        The text cannot be read, or a number is below 1.
+
+    Examples
+    --------
+    >>> licenses_in("matlab:2,ansys")
+    {'matlab': 2, 'ansys': 1}
+    """
+    found: dict[str, int] = {}
+    for part in text.split(","):
+        name, colon, number = part.strip().partition(":")
+        plain = number.isascii() and number.isdigit() and len(number) < 10
+        if not name or (colon and not (plain and int(number))):
+            raise UsageError(f"licences need NAME:NUMBER, such as matlab:2, found {part!r}")
+        if name in found:
+            raise UsageError(f"the licence {name!r} is named twice, found {text!r}")
+        found[name] = int(number) if colon else 1
+    return found

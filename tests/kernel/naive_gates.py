@@ -1,0 +1,358 @@
+"""Naive simulators of gates, written from the page of semantics; free of the kit's code.
+
+The gates are asked about every job anew whenever something happens, from the facts of the run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from heapq import heappop
+from itertools import pairwise
+from typing import NamedTuple
+
+from tests.kernel import naive_attempts
+from tests.kernel.naive_attempts import NaiveAttempts, Outage, Row, Rules
+from tests.kernel.naive_conservative import NaiveConservative, first_come
+
+NEVER = "DependencyNeverSatisfied"
+
+
+class Term(NamedTuple):
+    """Kind, the other job, and seconds after its start."""
+
+    kind: str
+    other: int = -1
+    delay: int = 0
+
+
+class Wishes(NamedTuple):
+    """What the gates read of a job."""
+
+    terms: tuple[Term, ...] = ()
+    any_of: bool = False
+    begin: int = -1
+    hold: int = -1
+    array: int = -1
+    limit: int = -1
+    licenses: Mapping[str, int] = {}
+    name: int = 0
+    failed: bool = False
+
+
+@dataclass
+class Facts:
+    """What has happened to the jobs."""
+
+    submits: Sequence[int]
+    started: dict[int, int] = field(default_factory=dict)
+    over: dict[int, str] = field(default_factory=dict)
+    """How each job that is over ended: well, ill or rejected."""
+
+
+class Gates:
+    """All gates: the first reason why a job may not start now."""
+
+    def __init__(self, wishes: Sequence[Wishes], pools: Mapping[str, int], facts: Facts) -> None:
+        self.wishes, self.pools, self.facts = wishes, pools, facts
+
+    def reason(self, j: int, running: Collection[int], now: int) -> str:
+        wish = self.wishes[j]
+        found = [self.term(j, term, now) for term in wish.terms]
+        if found:
+            if wish.any_of:
+                met = True if True in found else False if all(each is False for each in found) else None
+            else:
+                met = False if False in found else None if None in found else True
+            if met is not True:
+                return NEVER if met is False else "Dependency"
+        if now < wish.begin:
+            return "BeginTime"
+        if now < wish.hold:
+            return "JobHeldUser"
+        if wish.limit >= 0 and sum(self.wishes[i].array == wish.array for i in running) >= wish.limit:
+            return "JobArrayTaskLimit"
+        for name, number in wish.licenses.items():
+            taken = sum(self.wishes[i].licenses.get(name, 0) for i in running)
+            if self.pools[name] - taken < number:
+                return "Licenses"
+        return ""
+
+    def term(self, j: int, term: Term, now: int) -> bool | None:
+        """Whether a condition is met; None if that is open."""
+        facts = self.facts
+        end = facts.over.get(term.other)
+        if term.kind == "singleton":
+            order = sorted(range(len(self.wishes)), key=lambda i: (facts.submits[i], i))
+            before = order[: order.index(j)]
+            return all(i in facts.over for i in before if self.wishes[i].name == self.wishes[j].name) or None
+        if term.kind == "after":
+            since = facts.started.get(term.other)
+            return (since is not None and now >= since + term.delay) or None
+        if end is None:
+            return None
+        return term.kind == "afterany" or (end == "well") == (term.kind == "afterok")
+
+
+class Intervals:
+    """The intervals in which jobs are held, noted instant by instant."""
+
+    def __init__(self) -> None:
+        self.noted: dict[int, list[tuple[int, str]]] = {}
+
+    def note(self, now: int, reasons: Mapping[int, str]) -> None:
+        for j in {*self.noted, *reasons}:
+            mine = self.noted.setdefault(j, [])
+            if mine and mine[-1][0] == now:
+                mine.pop()
+            mine.append((now, reasons.get(j, "")))
+
+    def listed(self) -> dict[int, list[tuple[int, int, str]]]:
+        """Beginning, end and reason of each interval of each job."""
+        found: dict[int, list[tuple[int, int, str]]] = {}
+        for j, noted in self.noted.items():
+            merged = [each for k, each in enumerate(noted) if not k or noted[k - 1][1] != each[1]]
+            spans = [(at, until, reason) for (at, reason), (until, _) in pairwise(merged) if reason]
+            if spans:
+                found[j] = spans
+        return found
+
+
+class NaiveGated(NaiveAttempts):
+    """FCFS or SJF, with or without EASY and preemption, on nodes that fail, with gates; second by second."""
+
+    def __init__(
+        self,
+        rows: Sequence[Row],
+        size: int,
+        outages: Sequence[Outage],
+        rules: Rules,
+        wishes: Sequence[Wishes],
+        pools: Mapping[str, int],
+        **policy: object,
+    ) -> None:
+        super().__init__(rows, size, outages, rules, **policy)  # type: ignore[arg-type]
+        self.facts = Facts([job.submit for job in self.jobs])
+        self.gates = Gates(wishes, pools, self.facts)
+        self.held: list[naive_attempts.Job] = []
+        self.left = False
+        self.intervals = Intervals()
+        self.rejected: set[int] = set()
+
+    def reason(self, job: naive_attempts.Job, now: int) -> str:
+        return self.gates.reason(job.number, [each.number for each in self.running], now)
+
+    def ask(self, job: naive_attempts.Job, now: int) -> bool:
+        """Let a job that is due join the queue, hold it, or reject it; return whether it joined."""
+        reason = self.reason(job, now)
+        if reason == NEVER:
+            self.rejected.add(job.number)
+            self.facts.over[job.number] = "rejected"
+            self.facts.started.setdefault(job.number, now)  # as good as started for those after it
+            self.over += 1
+        elif reason:
+            self.held.append(job)
+        else:
+            super().enqueue(job)
+        return not reason
+
+    def enqueue(self, job: naive_attempts.Job) -> None:
+        self.ask(job, self.now)
+
+    def start(self, job: naive_attempts.Job, now: int) -> None:
+        super().start(job, now)
+        self.facts.started.setdefault(job.number, now)
+        for other in list(self.waiting):
+            if self.reason(other, now):
+                self.waiting.remove(other)
+                self.held.append(other)
+                self.left = True
+
+    def stop(self, job: naive_attempts.Job, now: int, failed: bool) -> None:
+        over = self.over
+        self.now = now
+        super().stop(job, now, failed)
+        if self.over > over and job not in self.waiting and job.number not in self.rejected:
+            self.facts.over[job.number] = "ill"
+
+    def complete(self, job: naive_attempts.Job, now: int) -> bool:
+        done = super().complete(job, now)
+        if done:
+            self.facts.over[job.number] = "ill" if self.gates.wishes[job.number].failed else "well"
+        return done
+
+    def join(self, now: int, coming: list[naive_attempts.Job]) -> bool:
+        """Ask about those that are submitted now and those that may start now, in the order of the log."""
+        joined = False
+        while True:
+            open_now = [job for job in self.held if self.reason(job, now) in ("", NEVER)]
+            asked = min([*coming, *open_now], key=lambda job: job.number, default=None)
+            if asked is None:
+                return joined
+            (coming if asked in coming else self.held).remove(asked)
+            joined |= self.ask(asked, now)
+
+    def instant(self, now: int, again: bool) -> bool:
+        self.now = now
+        change = bool([job for job in list(self.running) if self.complete(job, now)])
+        self.drain(now)
+        if again:
+            left, self.left = self.left, False
+            return self.join(now, []) | change | left
+        back = [each for each in self.down if each[0] == now]
+        self.down = [each for each in self.down if each[0] != now]
+        self.drain(now)
+        for outage in self.outages:
+            if outage.start == now:
+                self.fail(outage, now)
+                change = True
+        change |= self.join(now, [job for job in self.jobs if job.submit == now])
+        for job in [job for job in self.stopped if job.back == now]:
+            self.stopped.remove(job)
+            job.back = -1
+            change |= self.ask(job, now)
+        return change or bool(back)
+
+    def simulate(self) -> list[list[tuple[int, int]]]:
+        now, again = 0, False
+        while self.over < len(self.jobs):
+            if self.instant(now, again) and self.waiting:
+                self.do_pass(now)
+                self.drain(now)
+            again = (
+                any(job.run == job.done and not job.pause for job in self.running)
+                or self.left
+                or any(self.reason(job, now) in ("", NEVER) for job in self.held)
+            )
+            if not again:
+                self.intervals.note(now, {job.number: self.reason(job, now) for job in self.held})
+                self.work()
+                now += 1
+                assert now < 5000, "stalled"
+        self.intervals.note(now, {})
+        return [job.attempts for job in self.jobs]
+
+
+class NaiveGatedConservative(NaiveConservative):
+    """Conservative backfilling with gates: a plan is made anew when a job with a reservation has left."""
+
+    def __init__(
+        self, jobs: Sequence[Row], size: int, wishes: Sequence[Wishes], pools: Mapping[str, int]
+    ) -> None:
+        super().__init__(jobs, size, first_come)
+        self.facts = Facts([job[0] for job in jobs])
+        self.gates = Gates(wishes, pools, self.facts)
+        self.held: list[int] = []
+        self.arrived: dict[int, int] = {}
+        self.clock = 0
+        self.left = self.lost = False
+        times = {at for wish in wishes for at in (wish.begin, wish.hold)}
+        self.times = times
+        self.rejected: set[int] = set()
+
+    def delays(self) -> set[int]:
+        terms = {term for wish in self.gates.wishes for term in wish.terms if term.kind == "after"}
+        return {
+            self.facts.started[term.other] + term.delay for term in terms if term.other in self.facts.started
+        }
+
+    def run(self) -> object:  # type: ignore[override]
+        coming = self.coming
+        while coming or self.waiting or self.running or self.held:
+            instants = [self.ends[0][0]] if self.ends else []
+            instants += [self.jobs[coming[-1]][0]] if coming else []
+            instants += [self.next_start] if self.next_start is not None else []
+            instants += [at for at in {*self.times, *self.delays()} if at > self.now]
+            now = self.now = min(instants)
+            again = True
+            planned = self.next_start == now
+            while again:
+                self.next_start = None if planned else self.next_start
+                while self.ends and self.ends[0][0] == now:
+                    j = heappop(self.ends)[1]
+                    self.running.remove(j)
+                    self.facts.over[j] = "ill" if self.gates.wishes[j].failed else "well"
+                    self.some_ended = planned = True
+                submitted = []
+                while coming and self.jobs[coming[-1]][0] == now:
+                    submitted.append(coming.pop())
+                planned |= self.join(now, submitted) or self.left
+                self.left = False
+                if self.waiting and planned:
+                    self.do_pass(now)
+                planned = False
+                again = self.left or (bool(self.ends) and self.ends[0][0] == now) or bool(self.open(now))
+        return self.schedule
+
+    def reason(self, j: int, now: int) -> str:
+        return self.gates.reason(j, self.running, now)
+
+    def open(self, now: int) -> list[int]:
+        return [j for j in self.held if self.reason(j, now) in ("", NEVER)]
+
+    def join(self, now: int, coming: list[int]) -> bool:
+        joined = False
+        while True:
+            asked = min([*coming, *self.open(now)], default=None)
+            if asked is None:
+                return joined
+            (coming if asked in coming else self.held).remove(asked)
+            reason = self.reason(asked, now)
+            if reason == NEVER:
+                self.rejected.add(asked)
+                self.facts.over[asked] = "rejected"
+                self.facts.started.setdefault(asked, now)
+            elif reason:
+                self.held.append(asked)
+            else:
+                self.clock += 1
+                self.arrived[asked] = self.clock
+                self.waiting.append(asked)
+                joined = True
+
+    def do_pass(self, now: int) -> None:
+        self.schedule.passes.append(now)
+        self.waiting.sort(key=lambda j: (self.jobs[j][0], self.arrived[j]))
+        late = [j for j in self.running if self.schedule.starts[j] + self.estimates[j] <= now]
+        self.exceeds = bool(late)
+        self.update_plan(now, self.lost)
+        self.exceeded, self.some_ended, self.last_pass, self.lost = self.exceeds, False, now, False
+        self.start_jobs(now)
+        soonest = now + self.exceeds
+        self.next_start = min((at for at in self.reserved.values() if at > soonest), default=None)
+
+    def update_plan(self, now: int, corrected: bool) -> None:
+        late = any(at < now or at <= self.last_pass for at in self.reserved.values())
+        new = sorted((j for j in self.waiting if j not in self.reserved), key=self.arrived.__getitem__)
+        profile = None
+        if self.exceeds or self.exceeded or corrected or late:
+            anew, self.reserved = sorted(self.reserved, key=lambda j: (self.reserved[j], j)), {}
+            profile = self.profile(now)
+            for j in anew:
+                self.reserve(j, profile)
+        elif self.some_ended or new:
+            profile = self.profile(now)
+            for j in self.waiting if self.some_ended else ():
+                if j in self.reserved:
+                    self.move(j, profile)
+        for j in new:
+            assert profile is not None or anew is not None
+            self.reserve(j, profile)  # type: ignore[arg-type]
+
+    def start_jobs(self, now: int) -> None:
+        due = {j for j, at in self.reserved.items() if at <= now}
+        while self.waiting and self.waiting[0] in due:
+            self.start(self.waiting[0], now, "")
+        for j in list(self.waiting):
+            if j in due and j in self.waiting:
+                self.start(j, now, "")
+
+    def start(self, j: int, now: int, mode: str) -> None:
+        super().start(j, now, mode)
+        self.facts.started.setdefault(j, now)
+        for other in list(self.waiting):
+            if self.reason(other, now):
+                self.waiting.remove(other)
+                self.held.append(other)
+                self.left = True
+                self.lost |= self.reserved.pop(other, None) is not None
