@@ -12,7 +12,6 @@ TASKS: dict[str, dict[str, tuple[str, ...]]] = {
     "Run a simulation": {
         "hpcsimkit": ("Simulation", "make", "System", "Observer", "ServiceTime"),
         "hpcsimkit.kernel.begun": ("BeginAt", "Begun", "begun_at", "begun_in"),
-        "hpcsimkit.kernel.snapshot": ("Snapshot",),
         "hpcsimkit.kernel.observers": ("Promises",),
     },
     "Describe jobs and clusters": {

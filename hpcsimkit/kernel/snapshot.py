@@ -29,7 +29,7 @@ from hpcsimkit.cluster.opaque import AnyCluster
 from hpcsimkit.cluster.partitions import Partitions
 from hpcsimkit.errors import UsageError
 from hpcsimkit.io.documents import json_value
-from hpcsimkit.io.files import read_bytes
+from hpcsimkit.io.files import read_bytes, sha256_of_content
 from hpcsimkit.io.formats import Format
 from hpcsimkit.io.npz import arrays_in, write_arrays
 from hpcsimkit.io.own_code import hash_of_kit
@@ -230,7 +230,7 @@ def _hashes_of_files(policy: Policy) -> list[str]:
         for part in parts(policy)
         if not type(part).__module__.startswith("hpcsimkit.") and type(part).__module__ != "__main__"
     }
-    return [hashlib.sha256(Path(file).read_bytes()).hexdigest()[:16] for file in sorted(filter(None, files))]
+    return [sha256_of_content(file)[:16] for file in sorted(filter(None, files))]
 
 
 def _identity_of_cluster(cluster: AnyCluster) -> str:
