@@ -346,6 +346,7 @@ def test_killed_and_gone_on_bit_for_bit(cli, start, tiny, tmp_path) -> None:
     assert cli("train", tiny, *flags, "killed", "--resume") == (0, "", ""), "finished"
     line = cli("train", tiny, *flags, "killed", "--resume", "--seed", 1).line()
     assert line == f"{resumed}: a complete training is in it; without --resume another one begins"
+    assert cli("train", tiny, *flags, "killed", "--resume", "--overwrite", "--seed", 1) == (0, "", "")
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="sends signals")
