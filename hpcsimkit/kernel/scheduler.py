@@ -133,6 +133,15 @@ class Scheduler(Listener):
         """Let a function make all passes, until :meth:`begin_passes`: they are given, and no time is kept."""
         self._schedule, self._checks_before_pass = schedule, False
 
+    def wrap_passes(self, wrapper: Callable[[Callable[[System], Any]], Callable[[System], Any]]) -> None:
+        """Replace the function that makes all passes by another that is made of it."""
+        self._schedule = wrapper(self._schedule)
+
+    @property
+    def acting_policy(self) -> Policy:
+        """The copy of the policy that acts in this run."""
+        return self._policy
+
     def begin_passes(self) -> Any:
         """Let the policy make its first pass now, or at the next multiple of the period; return the pass.
 
