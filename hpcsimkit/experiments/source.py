@@ -60,7 +60,7 @@ HASHES = {
 }
 """Keys of the hashes of files, by the keys of their paths."""
 
-UNDECISIVE = ("out", "workers", "engine", "report")
+UNDECISIVE = ("out", "workers", "engine", "report", "snapshots")
 """Keys that do not decide results."""
 
 

@@ -60,6 +60,9 @@ class Listener:
     def on_block(self, job: Job) -> None:
         """Called when the head of the queue does not fit, before other jobs are backfilled."""
 
+    def on_hold(self, job: Job, reason: str) -> None:
+        """Called when the policy skips a waiting job until the next pass."""
+
     def another(self, policy: Any) -> Any:
         """Return a simulation of another policy with otherwise equal parameters."""
         raise NotImplementedError(f"{type(self).__name__} needs a method another(policy)")

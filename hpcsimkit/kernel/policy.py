@@ -32,6 +32,7 @@ from hpcsimkit.results.result import Result
 
 __all__ = [
     "FCFS",
+    "Admission",
     "Backfiller",
     "Estimator",
     "Inspector",
@@ -218,6 +219,21 @@ class Preemptor(Stage):
                 chosen.remove(job)
                 level = less
         return chosen
+
+
+class Admission(Stage):
+    """Decision whether a waiting job may start in this pass; one that may not is skipped until the next pass.
+
+    It is asked about a job that is about to start, or to block others. A job that is skipped leaves the queue
+    for this pass, as a job that a gate holds: it blocks no other and has no reservation.
+    """
+
+    reason = "Admission"
+    """Reason of the jobs that are skipped, in results."""
+
+    def admits(self, job: Job, system: System) -> bool:
+        """Return whether a waiting job may start now."""
+        return True
 
 
 class Estimator(Stage):

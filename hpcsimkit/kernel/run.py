@@ -332,7 +332,7 @@ class Run(Scheduler):
         self.set_time()
         job, at = event._value
         self._asking.discard((job.index, at))
-        if job.index in self.ledger.held:
+        if job.index in self.ledger.held and not self.ledger.waits(job.index):
             self.submit(job)
         else:
             self.expect(job, -1)
@@ -355,6 +355,29 @@ class Run(Scheduler):
         if not self._passes_again:
             self._passes_again = True
             Instant(self.clock, RETURN, 0, [self._pass_again])
+
+    def on_hold(self, job: Job, reason: str) -> None:
+        """Keep a job that the policy skips out of the queue until the end of the pass."""
+        self.withdraw(job)
+        self._hold(job, Held(reason))
+        self.skipped.append(job)
+
+    def readmit(self) -> None:
+        """Put the jobs that the policy has skipped into the queue again, unless a gate holds them by now."""
+        for job in self.skipped:
+            held = self.gates.holds(job, self.system)
+            if held is not None:
+                self._hold(job, held)
+            else:  # without a pass; the record says that it is held until the next one
+                self.expect(job)
+                self.system.submit(job)
+
+    def forget_skipped(self) -> None:
+        """Enter that the jobs that were skipped are no longer held."""
+        skipped, self.skipped = self.skipped, []
+        for job in skipped:
+            if self.ledger.waits(job.index):
+                self.ledger.release(job.index, self.system.now)
 
     def withdraw(self, job: Job) -> None:
         """Remove a job that a gate holds from the queue."""

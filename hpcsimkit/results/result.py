@@ -132,15 +132,18 @@ class Result:
         """Whether each job ran to its end; the others were rejected."""
         return self.end_time >= 0
 
-    @cached_property
+    @property
     def by_attempt(self) -> Result:
         """The same schedule with a row for each attempt, submitted when it joined the queue.
 
         Without any, the result itself.
         """
+        return self if self.attempts is None else self._by_attempt
+
+    @cached_property
+    def _by_attempt(self) -> Result:  # of its own: a result that caches itself is freed late
         found = self.attempts
-        if found is None:
-            return self
+        assert found is not None
         return dataclasses.replace(
             self,
             workload=self.workload.select(found.job, "attempts"),

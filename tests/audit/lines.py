@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from hpcsimkit import Simulation, default_workload, make
 from hpcsimkit.agents.agent import Agent
 from hpcsimkit.agents.networks.numpy_networks import Dense
 from hpcsimkit.agents.schedinspector.features import InspectorFeatures
@@ -199,6 +200,16 @@ def checkpoint() -> None:
     CHECKPOINTS.write({"weight": np.ones(2, np.float32)}, {"rounds": 5, "seed": "1"})
 
 
+def plain_run() -> Simulation:
+    """Return a small simulation whose policy remembers a plan."""
+    return Simulation(default_workload(np.random.default_rng(1)).first(20), make("fcfs+conservative"))
+
+
+def snapshot() -> None:
+    """Leave a snapshot of this simulation."""
+    plain_run().snapshot(4000).write("snapshot.npz")
+
+
 def remember() -> None:
     """Leave a file with code that the user has allowed for a folder, by an earlier `--remember`."""
     from hpcsimkit.experiments import consent
@@ -301,6 +312,14 @@ LINES: dict[str, tuple[Line, ...]] = {
 
 READERS: dict[str, tuple[Line, ...]] = {
     "Result.load": (line("Result.load", F.RESULT, call=lambda: repr(Result.load("result.npz"))),),
+    "Snapshot.read": (
+        line(
+            "Snapshot.read",
+            F.SNAPSHOT,
+            after=(snapshot,),
+            call=lambda: plain_run().resume("snapshot.npz").run(),
+        ),
+    ),
     "read_job_sets": (line("read_job_sets", F.JOB_SETS, call=lambda: read_job_sets("sets.csv")),),
     "Checkpoints.read": (
         line("Checkpoints.read", F.CHECKPOINT, after=(checkpoint,), call=lambda: repr(CHECKPOINTS.read())),

@@ -58,6 +58,7 @@ class Stage:
 
     def __init__(self, folder: Path, line: Line) -> None:
         platform.processor()  # asks another program, once
+        gc.disable()  # in copies, it would write to all objects that they share
         self.line = line
         self.here, self.kept = folder / "here", folder / "kept"
         self.here.mkdir(parents=True)
@@ -72,7 +73,6 @@ class Stage:
         for module in self.sound.modules:  # in this process, so that no copy has to load it
             with contextlib.suppress(Exception):
                 import_module(module)
-        gc.freeze()  # what copies do not change, they share
         if self.sound.forbidden:  # libraries make caches of their own when they are loaded first
             self.sound = self.run({})
 

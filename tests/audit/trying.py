@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 from zlib import crc32
 
 import pytest
@@ -12,8 +13,10 @@ from hpcsimkit.io.formats import Format
 from tests.audit.hearing import CANARY, EVIL
 from tests.audit.leaves import leaves_of
 from tests.audit.lines import LINES, READERS
-from tests.audit.playing import Stage
 from tests.conftest import draw_blank_pictures
+
+if TYPE_CHECKING:
+    from tests.audit.playing import Stage
 
 OUTSIDE = "../outside"
 PAYLOADS: tuple[object, ...] = (
@@ -48,6 +51,8 @@ NAMING = {
 SOME, FEW = 1, 1
 """Leaves of a file that are changed in a quick test: of formats that name parts, and of others."""
 
+FURTHER = 3
+"""Payloads for each leaf of a format that names parts, in a slow test, by other lines than the first: in turn."""
 
 FIRST = {
     form: line
@@ -56,11 +61,14 @@ FIRST = {
     if not line.slow
     for form in line.reads
 }
-"""The line by which a quick test tries each format; formats that name parts are tried by all lines."""
+"""The line by which a quick test tries each format, and a slow one all payloads; formats that name parts are tried by
+all lines."""
 
 
 def wrong(name: str, number: int, folder: Path, *, quick: bool) -> str | None:
-    """Return what is wrong with a line of a command, or reader, if anything is."""
+    """Return what is wrong with a line of a command, or reader, if anything is; in a process of the audit."""
+    from tests.audit.playing import Stage  # loads all that a command may load
+
     with pytest.MonkeyPatch.context() as patch:
         draw_blank_pictures(patch)
         line = {**LINES, **READERS}[name][number]
@@ -82,7 +90,8 @@ def assert_nothing_runs(stage: Stage, *, quick: bool) -> None:
         if quick and form not in NAMING and stage.line is not FIRST[form]:
             continue
         content = (stage.kept / file).read_bytes()
-        for place, payload, changed in chosen(file, content, form, quick=quick):
+        first = stage.line is FIRST[form]
+        for place, payload, changed in chosen(file, content, form, quick=quick, first=first):
             heard = stage.run({file: changed})
             if heard.forbidden:
                 found[f"{file}: {place} = {payload}"] = heard.forbidden
@@ -108,20 +117,24 @@ def one_of_each(read: dict[str, Format]) -> dict[str, Format]:
     }
 
 
-def chosen(file: str, content: bytes, form: Format, *, quick: bool) -> Iterator[tuple[str, object, bytes]]:
+def chosen(
+    file: str, content: bytes, form: Format, *, quick: bool, first: bool
+) -> Iterator[tuple[str, object, bytes]]:
     """Yield places, payloads and changed files: all payloads in turn, each in formats that name parts, or a few of these."""
     leaves, tables = list(leaves_of(file, content)), file.endswith((".toml", ".json", ".hpcsim"))
     payloads = PAYLOADS if tables else tuple(each for each in PAYLOADS if isinstance(each, str))
-    first = crc32(f"{file} {form}".encode())
+    begin = crc32(f"{file} {form}".encode())
     if quick:
         count = SOME if form in NAMING else FEW
         tried = [
-            ((first + number * (len(leaves) // count or 1)) % len(leaves), first + number)
+            ((begin + number * (len(leaves) // count or 1)) % len(leaves), begin + number)
             for number in range(count)
         ]
     else:
-        each = len(payloads) if form in NAMING else 1
-        tried = [(number, number + more) for number in range(len(leaves)) for more in range(each)]
+        each = 1 if form not in NAMING else len(payloads) if first else FURTHER
+        tried = [
+            (number, begin + number * each + more) for number in range(len(leaves)) for more in range(each)
+        ]
     for number, turn in tried:
         place, changed = leaves[number]
         payload = payloads[turn % len(payloads)]

@@ -17,6 +17,7 @@ def _least(action: Callable[[], Any], repetitions: int) -> tuple[float, Any]:
     """Return the least processor time of several repetitions [s], and the last result."""
     best, result = float("inf"), None
     for _ in range(repetitions):
+        result = None  # freed before the next one is made, as the peak memory is measured, too
         began = time.process_time()
         result = action()
         best = min(best, time.process_time() - began)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import io
 import json
 import tempfile
+import weakref
 from itertools import pairwise
 from pathlib import Path
 
@@ -25,6 +27,7 @@ from hpcsimkit.kernel.policy import Policy
 from hpcsimkit.kernel.reservation import EASY
 from hpcsimkit.kernel.simulation import Simulation
 from hpcsimkit.kernel.system import System
+from hpcsimkit.results.metrics import measure
 from hpcsimkit.results.node_numbers import assign_nodes
 from hpcsimkit.results.result import Result
 from hpcsimkit.workloads.readers.swf import read_swf
@@ -504,3 +507,17 @@ def test_rejected_jobs_have_no_machines(tmp_path: Path) -> None:
     assert again is not None and again.machine_count.tolist() == [0, 1, 1, 3]
     result.to_swf(tmp_path / "x.swf")
     assert read_swf(tmp_path / "x.swf").nodes.tolist() == [2, 9]
+
+
+def test_a_measured_result_is_freed_without_the_garbage_collector() -> None:
+    """Of ten million jobs, each result that waited for it would hold 300 MB."""
+    gc.disable()
+    try:
+        result = Simulation(WORKLOAD, RejectsLarge(), 4).run()
+        measure(result)
+        assert result.hash and len(result.timeline().time)
+        seen = weakref.ref(result)
+        del result
+        assert seen() is None
+    finally:
+        gc.enable()

@@ -126,6 +126,15 @@ def test_workloads_of_batsim(tmp_path: Path) -> None:
     assert "unknown profile" in next(iter(read(tmp_path, json.dumps(content), "w.json").skipped))
 
 
+@pytest.mark.parametrize("time", [2**63, -(2**64), 1e15, 1e400, "nan", "1_0"])
+def test_times_of_batsim_that_no_clock_shows(tmp_path: Path, time: float | str) -> None:
+    content = json.loads(BATSIM)
+    content["jobs"][0]["subtime"] = time
+    text = refusal(tmp_path, json.dumps(content).replace("Infinity", "1e400"), "w.json", strict=True)
+    assert "a time in seconds needed, found" in text
+    assert read(tmp_path, json.dumps(content), "w.json").id.tolist() == [2]
+
+
 def test_json_of_slurm(tmp_path: Path) -> None:
     w = read(tmp_path, SLURM_JSON, "jobs.json")
     assert w.resources == ("cpus", "gpus", "memory", "gpus:a100")
@@ -161,6 +170,17 @@ def test_json_of_an_array_of_old_slurm(tmp_path: Path) -> None:
     }  # fmt: skip
     w = read(tmp_path, json.dumps({"meta": {}, "jobs": [job]}), "jobs.json")
     assert (w.id.tolist(), w.header["JobName"], w.requested_time.tolist()) == ([3], "7_", [60])
+
+
+@pytest.mark.parametrize("end", [-1e-09, 1.5, 100000.0, "x", "9" * 500, 1709276460.4])
+def test_json_of_a_queue_with_times_of_all_kinds(tmp_path: Path, end: float | str) -> None:
+    job = {
+        "job_id": 8, "job_state": "COMPLETED", "submit_time": 1709276400, "start_time": 1709276400.2,
+        "end_time": end, "time_limit": 5, "cpus": 2, "node_count": 1,
+    }  # fmt: skip
+    content = json.dumps({"meta": {}, "jobs": [job, {**job, "job_id": 9, "end_time": 1709276410}]})
+    w = read(tmp_path, content, "jobs.json")
+    assert w.run_time.tolist() == [60, 10][end != 1709276460.4 :]
 
 
 def test_pm100_and_f_data(tmp_path: Path) -> None:

@@ -23,6 +23,8 @@ __all__ = ["read_batsim"]
 DELAYS = ("delay",)
 SEQUENCES = ("composed", "sequential_composition", "msg_par_hg_composition")
 MOST_LEVELS = 20
+LONGEST = 10**15
+"""Times [s] are shorter, as in other logs: longer ones do not add up in 64 bits."""
 
 
 def read_batsim(path: str | os.PathLike[str], *, strict: bool = False) -> Workload:
@@ -137,6 +139,9 @@ def _seconds(text: str) -> int:
     try:
         if not text.isascii() or "_" in text:
             raise ValueError
-        return int(np.rint(float(text)))
-    except (ValueError, OverflowError):
+        seconds = float(text)
+        if not abs(seconds) < LONGEST:  # nor a number
+            raise ValueError
+        return int(np.rint(seconds))
+    except ValueError:
         raise UsageError(f"a time in seconds needed, found {shown(text)}") from None

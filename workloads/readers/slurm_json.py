@@ -13,6 +13,7 @@ from typing import Any
 from hpcsimkit.errors import WorkloadError
 from hpcsimkit.io.formats import Format
 from hpcsimkit.jobs.workload import Workload
+from hpcsimkit.workloads.readers.cells import UNIX_TIME
 from hpcsimkit.workloads.readers.json_text import json_of
 from hpcsimkit.workloads.readers.sacct import Size, sacct_workload
 from hpcsimkit.workloads.readers.tables import shown, table_of_records
@@ -126,8 +127,8 @@ def _of_queue(job: Mapping[str, Any]) -> dict[str, str]:
     start, end = _moment(job.get("start_time")), _moment(job.get("end_time"))
     suspended = _number(job.get("pre_sus_time"))
     elapsed = ""
-    if start and end and int(end) >= int(start):
-        elapsed = f"{int(end) - int(start)}"
+    if all(UNIX_TIME.fullmatch(time) for time in (start, end)) and float(end) >= float(start):
+        elapsed = f"{round(float(end)) - round(float(start))}"
     array = {"job_id": job.get("array_job_id"), "task_id": job.get("array_task_id")}
     return {
         "JobID": _id(job, array),

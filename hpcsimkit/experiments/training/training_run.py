@@ -134,7 +134,7 @@ class TrainingFiles:
         """Claim and check the folder, write the settings, and publish the folder at the end."""
         self.folder.claim(resume=resume)
         try:
-            self._check_place(resume=resume)
+            self._check_place(resume=resume, overwrite=overwrite)
         except BaseException:
             self.folder.close(keep=True)
             raise
@@ -144,8 +144,11 @@ class TrainingFiles:
             self._write_training()
             yield
 
-    def _check_place(self, *, resume: bool) -> None:
-        """Raise an error if an interrupted training is not resumed, or a complete one is."""
+    def _check_place(self, *, resume: bool, overwrite: bool) -> None:
+        """Raise an error if an interrupted training is not resumed, or a complete one is.
+
+        One that is replaced anyway may be: a process killed before its first file leaves nothing to resume.
+        """
         place, work = self.folder.place, self.folder.work
         if self._interrupted:
             if not resume:
@@ -154,7 +157,7 @@ class TrainingFiles:
                     "another --out"
                 )
             self._check_same(work / TOML)
-        elif resume and (place / PROVENANCE).is_file():
+        elif resume and not overwrite and (place / PROVENANCE).is_file():
             raise UsageError(f"{place}: a complete training is in it; without --resume another one begins")
 
     def _check_same(self, file: Path) -> None:
