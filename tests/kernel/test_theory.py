@@ -1,4 +1,4 @@
-"""The simulator against queueing theory: M/M/c and M/G/1, first come first served.
+"""The simulator against queueing theory: M/M/c and M/G/1, first come first served; failures and repairs.
 
 Times are drawn with means of thousands of seconds, so that rounding to whole seconds moves nothing. The
 confidence interval comes from batch means: consecutive jobs wait alike, means of long batches hardly depend
@@ -12,10 +12,13 @@ from math import factorial
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from scipy import stats
+from scipy import sparse, stats
+from scipy.sparse import linalg
 
+from hpcsimkit.cluster.outages import Failures
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.pipeline import Pipeline
+from hpcsimkit.kernel.restart import Restart, daly
 from hpcsimkit.kernel.simulation import Simulation
 from hpcsimkit.results.metrics import measure
 
@@ -116,3 +119,79 @@ def test_busy_share_and_littles_law() -> None:
     steps = result.timeline()
     area = np.dot(steps.waiting[:-1], np.diff(steps.time))
     assert area == result.wait_time.sum()
+
+
+# --- failures and repairs --------------------------------------------------------------------------------
+
+
+def jobs_in_repairable_system(
+    arrivals: float, service: float, failure: float, repair: float, servers: int
+) -> float:
+    """The mean number of jobs in M/M/c whose servers fail and are repaired, from its Markov chain.
+
+    A state is a number of jobs and a number of servers that are there. A job whose server fails goes on elsewhere,
+    or waits; since service is memoryless, it does not matter which one waits.
+    """
+    most = 400
+    states = [(jobs, up) for jobs in range(most + 1) for up in range(servers + 1)]
+    place = {state: number for number, state in enumerate(states)}
+    rates = sparse.lil_matrix((len(states), len(states)))
+    for (jobs, up), row in place.items():
+        for state, rate in (
+            ((jobs + 1, up), arrivals),
+            ((jobs - 1, up), min(jobs, up) * service),
+            ((jobs, up - 1), up * failure),
+            ((jobs, up + 1), (servers - up) * repair),
+        ):
+            if rate and state in place:
+                rates[row, place[state]] += rate
+                rates[row, row] -= rate
+    balance = rates.T.tocsc().tolil()
+    balance[-1, :] = 1.0  # probabilities add up
+    right = np.zeros(len(states))
+    right[-1] = 1.0
+    probability = linalg.spsolve(balance.tocsc(), right)
+    assert probability.min() > -1e-9 and probability[-1 - servers :].sum() < 1e-9
+    return float(sum(p * jobs for p, (jobs, _) in zip(probability, states, strict=True)))
+
+
+@pytest.mark.parametrize("servers", [1, 3])
+def test_servers_that_fail(servers: int) -> None:
+    """Servers fail every 20 000 s, for 4 000 s; services take 1 000 s; the load is 70 % of what is there."""
+    up = 20_000 / 24_000
+    interval = 1_000 / (0.7 * servers * up)
+    expected = jobs_in_repairable_system(1 / interval, 1e-3, 1 / 20_000, 1 / 4_000, servers)
+    rng = np.random.default_rng(5)
+    count = 48_000
+    jobs = Workload(
+        {
+            "submit_time": np.rint(np.cumsum(rng.exponential(interval, count))),
+            "run_time": np.maximum(np.rint(rng.exponential(1_000, count)), 1),
+            "nodes": np.ones(count),
+        },
+        machine_size=servers,
+    )
+    lossless = Restart(checkpoint=1)
+    result = Simulation(jobs, Pipeline(), outages=Failures(20_000, 4_000), restart=lossless).run()
+    mean, half = interval_of_mean(result.response_time[1_000:])
+    assert half < 0.2 * expected * interval
+    assert abs(mean - expected * interval) < half  # Little's law
+
+
+def test_dalys_interval_is_the_optimum() -> None:
+    """Of five intervals, each twice the one before, for a job of 100 h on a node that fails every 10 h."""
+    job = Workload({"submit_time": [0], "run_time": [360_000], "nodes": [1]}, machine_size=1)
+    mtbf, cost, repair = 36_000, 600, 60
+    best = daly(cost, mtbf)
+    took = {}
+    for interval in (best // 4, best // 2, best, 2 * best, 4 * best):
+        restart = Restart(checkpoint=interval, checkpoint_cost=cost)
+        ends = [
+            Simulation(job, Pipeline(), outages=Failures(mtbf, repair), restart=restart, seed=seed)
+            .run()
+            .makespan
+            for seed in range(40)
+        ]
+        took[interval] = np.mean(ends)
+    assert min(took, key=took.__getitem__) == best
+    assert took[best // 4] > 1.05 * took[best] and took[4 * best] > 1.05 * took[best]
