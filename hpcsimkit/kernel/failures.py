@@ -162,17 +162,16 @@ class FailureEvents:
 
     def _fail_machines(self, outage: Outage) -> None:
         """Stop the jobs on the machines of an outage."""
-        run, running = self._run, self._run.system.running
-        failing = set(outage.machines)
-        suspended = run.system.suspended.items()
-        lost = [
-            run.system.jobs[row] for row, had in suspended if not failing.isdisjoint(had.allocation.machines)
-        ]
-        for job in run.system.running:
-            if not failing.isdisjoint(running.allocation(job).machines):
-                lost.append(job)
-        for job in lost:
-            run.on_stop(job, Outcome.FAILED, True, 0)
+        run, system = self._run, self._run.system
+        machines = [int(each) for each in outage.machines]
+        free = np.array_equal(system.free[machines], system.cluster.capacity[machines])
+        if free and not system.suspended:
+            return  # nobody is there
+        failing = set(machines)
+        places = [(row, had.allocation) for row, had in system.suspended.items()]
+        places += [(row, allocation) for _, row, allocation in system.running.entries]
+        for row in [row for row, allocation in places if not failing.isdisjoint(allocation.machines)]:
+            run.on_stop(system.jobs[row], Outcome.FAILED, True, 0)
 
     def _take_machine(self, machine: int, outage: Outage) -> bool:
         """Take the free capacity of a machine; return whether all of it is out of order."""

@@ -223,7 +223,7 @@ MEASURES = {
     "corners": measure_corner,
     "first": simulators.first,
     **{name: partial(measure, TRACES) for name, measure in (
-        ("month", machines.month), ("table", machines.table), ("metrics", machines.metrics),
+        ("month", machines.month), ("outages", machines.outages), ("table", machines.table), ("metrics", machines.metrics),
         ("packing", machines.packing), ("episodes", machines.episodes),
         ("window", agents.window), ("pairs", agents.pairs), ("inspector", agents.inspector),
         ("training", agents.training), ("inference", agents.inference), ("backfilling", agents.backfilling),
@@ -232,7 +232,7 @@ MEASURES = {
     )},
 }  # fmt: skip
 
-UNITS = {"month": "jobs", "corners": "jobs", "speed": "jobs", "compiled": "jobs", "table": "jobs", "metrics": "jobs", "packing": "decisions",
+UNITS = {"month": "jobs", "outages": "jobs", "corners": "jobs", "speed": "jobs", "compiled": "jobs", "table": "jobs", "metrics": "jobs", "packing": "decisions",
          "episodes": "episodes", "games": "episodes", "window": "steps", "pairs": "steps", "inspector": "steps", "training": "steps", "inference": "answers", "backfilling": "steps"}  # fmt: skip
 
 FILES = (
@@ -303,6 +303,7 @@ ALL = [
     ("simulate", "burst:20000", "wfp3+easy", 1),
     ("month", "beocat-03", "fcfs+best-fit+easy", 1),
     ("month", "beocat-04", "fcfs+best-fit+easy", 1),
+    ("outages", "beocat-03", "fcfs+best-fit+easy", 1),
     ("corners", "KTH-SP2", "fcfs+easy", 5),
     ("corners", "KTH-SP2", "wfp3+easy", 5),
     ("corners", "KTH-SP2", "xfactor+easy", 5),
@@ -394,6 +395,8 @@ def row(case: tuple[str, str, str, int], found: dict[str, Any]) -> str:
         cells.append(
             f"{found['simpy']:9,.0f} jobs/s with SimPy  {found['faster']:.0f} x  bare SimPy {found['bare']:,.0f}"
         )
+    if "attempts" in found:
+        cells.append(f"{found['attempts']:,} attempts; without outages {found['without']:.3f} s")
     if "only_simpy" in found:
         cells.append(f"{found['only_simpy']:.3f} s if all its simulations run on SimPy")
     if "processor" in found:
