@@ -78,7 +78,7 @@ class FailureLog(OutageSource):
     dated : bool
         Whether times are dates.
     notes : mapping of str to int
-        What was left out, and how often.
+        Number of rows that were left out, by reason.
 
     Examples
     --------
