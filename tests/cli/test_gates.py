@@ -151,3 +151,17 @@ def test_a_job_table_is_written_as_it_was_read(day: Path) -> None:
     for name in ("dependency", "begin_time", "hold_until", "array_job", "array_limit", "licenses"):
         assert jobs.column(name).tolist() == again.column(name).tolist()
         assert jobs.labels.get(name) == again.labels.get(name)
+
+
+def test_the_report_shows_the_shares_of_the_wait(cli: CLI, day: Path) -> None:
+    command = ("compare", "day.csv", "--machines", "m.csv", "-p", "fcfs", "-p", "sjf", "--out", "out")
+    assert cli(*command, "--gates", "log", "--licenses", "matlab:2").code == 0
+    page = (day / "out" / "report.html").read_text()
+    assert "What jobs waited for" in page
+    assert "JobArrayTaskLimit" in page
+    assert "<td>41.0%</td>" in page or "41.0%" in page
+    (day / "out" / "held" / "fcfs.parquet").unlink()
+    (day / "out" / "held" / "fcfs.csv").write_text("job_id,start_time,end_time,reason\n99,0,1,X\n")
+    done = cli("plot", "out")
+    assert done.code == 2
+    assert "held/fcfs.csv: not a table of intervals of these jobs" in done.line()

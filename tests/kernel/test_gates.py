@@ -707,3 +707,29 @@ def test_an_environment_of_the_seat() -> None:
     rewards = [env.step(action) for action in (0, 1, 0, 0)]
     assert [over for _, _, over, _, _ in rewards] == [False, False, False, True]
     assert sum(reward for _, reward, *_ in rewards) == pytest.approx(-4 / 3)
+
+
+@pytest.mark.parametrize(
+    "policy", ["fcfs+easy+random-admission(0.4)", "sjf+conservative+random-admission(0.4)"]
+)
+def test_a_run_with_gates_goes_on_from_a_snapshot(policy: str) -> None:
+    log = default_workload(np.random.default_rng(3)).first(120)
+    columns = {
+        **log.columns,
+        "licenses": [("x", "", "x:2")[j % 3] for j in range(120)],
+        "dependency": [f"afterany:{log.id[j - 5]}" if j % 7 == 6 else "" for j in range(120)],
+        "begin_time": np.where(np.arange(120) % 11 == 3, log.submit_time + 5000, -1),
+    }
+    jobs = Workload(columns, machine_size=log.machine_size)
+
+    def simulation() -> Simulation:
+        return Simulation(jobs, make(policy), gates=(*AFTER, BeginTimes()), licenses={"x": 3})
+
+    whole = simulation().run()
+    assert {"Admission", "BeginTime", "Dependency", "Licenses"} == set(
+        whole.held.reasons if whole.held else ()
+    )
+    for at in np.quantile(whole.submit_time, [0.1, 0.5, 0.9], method="lower").tolist():
+        again = simulation().resume(simulation().snapshot(at)).run()
+        assert again.hash == whole.hash
+        assert held(again) == held(whole)
