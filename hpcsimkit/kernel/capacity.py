@@ -48,6 +48,12 @@ class Listener:
     def on_stop(self, job: Job, why: Outcome, requeue: bool, delay: int) -> None:
         """Called when a running job is to be stopped."""
 
+    def on_suspend(self, job: Job, allocation: Allocation) -> None:
+        """Called when a running job has been suspended."""
+
+    def on_resume(self, job: Job) -> None:
+        """Called when a suspended job has been resumed."""
+
     def on_take(self, capacity: Allocation, until: int, number: int) -> None:
         """Called when capacity has been taken, with the number by which it is given back."""
 

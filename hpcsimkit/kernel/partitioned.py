@@ -91,6 +91,7 @@ class PartitionScheduler(Scheduler):
             )
         whole = run.system
         super().__init__(parameters, policy, whole.workload, view.cluster, run.callbacks, run.ledger)
+        self.system.partitioned = True
         self.run, self.view = run, view
         self.neighbours: list[PartitionScheduler] = []
         self.system.partition, self.system.everywhere, self.system.billing = part.name, whole, whole.billing

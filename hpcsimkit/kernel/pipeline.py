@@ -144,6 +144,16 @@ class Pipeline(Policy):
         return self.gate.reason if isinstance(self.gate, Admission) else Admission.reason
 
     @property
+    def acts_on_running(self) -> bool:  # type: ignore[override]
+        """Whether there is a pass after every event, also if no job waits."""
+        return self._preemptor is not None and self._preemptor.acts_on_running
+
+    @property
+    def _preemptor(self) -> Preemptor | None:
+        """The preemptor, or the heuristic behind its open seat."""
+        return self.preemptor.base if isinstance(self.preemptor, External) else self.preemptor
+
+    @property
     def estimator(self) -> Estimator:
         """The run-time estimator."""
         return self.estimates if self.estimates is not None else Requested()
@@ -165,16 +175,21 @@ class Pipeline(Policy):
                 "with 'fitting' no job blocks others: nothing to commit to or to backfill behind"
             )
         if self.preemptor is not None:
-            seated = self.preemptor.base if isinstance(self.preemptor, External) else self.preemptor
-            if seated is None:
-                raise UsageError("an open preemptor seat needs a base, which says who may be stopped")
-            if self.fitting or (isinstance(self.backfiller, Backfiller) and self.backfiller.plans):
-                raise UsageError("a preemptor needs a head: neither 'fitting' nor a backfiller that plans")
+            self._check_preemptor(self.preemptor)
         limits = {"window": 1, "max_candidates": 1, "max_interval": 1, "max_rejections": 0}
         for name, least in limits.items():
             value = getattr(self, name)
             if value is not None and not (isinstance(value, int) and value >= least):
                 raise UsageError(f"{name} needs a whole number of at least {least}, found {value!r}")
+
+    def _check_preemptor(self, preemptor: Preemptor | External) -> None:
+        seated = preemptor.base if isinstance(preemptor, External) else preemptor
+        if seated is None:
+            raise UsageError("an open preemptor seat needs a base, which says who may be stopped")
+        if seated is not preemptor and getattr(seated, "grace_time", False):
+            raise UsageError(f"an open preemptor seat knows no grace_time, found {seated!r}")
+        if self.fitting or (isinstance(self.backfiller, Backfiller) and self.backfiller.plans):
+            raise UsageError("a preemptor needs a head: neither 'fitting' nor a backfiller that plans")
 
     def reset(self, system: System) -> None:
         """Reset the stages, in the order in which they act."""
@@ -257,7 +272,15 @@ class Pipeline(Policy):
         """Run a pass of any pipeline."""
         if self._planned is not None:
             return self._run_planned(system, self._planned)
+        if self._preemptor is not None:
+            return self._run_with(self._preemptor, system)
         return self._run_fitting(system) if self.fitting else self._run(system)
+
+    def _run_with(self, preemptor: Preemptor, system: System) -> Asking:
+        """Run a pass between two actions of the preemptor."""
+        preemptor.before_pass(system)
+        yield from self._run(system)
+        preemptor.after_pass(system)
 
     def _run_planned(self, system: System, planned: Backfiller) -> Asking:
         """Run a pass of a backfiller that plans, and request the pass that its plan then needs."""
@@ -306,7 +329,8 @@ class Pipeline(Policy):
     def _preempt(self, job: Job, preemptor: Preemptor | External, system: System) -> Asking:
         """Stop running jobs for a job that does not fit; return its allocation, or None if it must wait."""
         if isinstance(preemptor, External):
-            while not system.fits(job):
+            base: Preemptor = preemptor.base
+            while not system.cluster.fits(job, system.room_for(job, base.level(job, system))):
                 candidates = list(preemptor.base.candidates(job, system))
                 options = [*candidates, None]
                 if not candidates or (yield from self._ask_to_stop(job, preemptor, options, system)) is None:
@@ -314,7 +338,7 @@ class Pipeline(Policy):
         else:
             victims = preemptor.victims(job, system)
             for victim in victims:
-                system.stop(victim)
+                preemptor.stop(victim, job, system)
             if not victims:
                 return None
         return (yield from self._place(job, system.room_for(job), system))
@@ -328,7 +352,7 @@ class Pipeline(Policy):
         decision = Decision("preemptor", system, job, options=lambda: options, default=default)
         victim = yield from ask(seat, decision)
         if victim is not None:
-            system.stop(victim)
+            seat.base.stop(victim, job, system)
         return victim
 
     def _run_fitting(self, system: System) -> Asking:

@@ -28,7 +28,7 @@ def finish(system: System, tells: Iterable[Callable[[System], None]]) -> None:
     Raises
     ------
     StalledError
-        Jobs are still waiting.
+        Jobs are still waiting, held or suspended.
     """
     if len(system.queue):
         raise stalled(system)
@@ -38,6 +38,9 @@ def finish(system: System, tells: Iterable[Callable[[System], None]]) -> None:
             f"stalled at t={system.now} s: job {held.id} is held by a gate, and nothing is to come "
             f"({system.ledger.reason(held.index)})"
         )
+    if system.suspended:
+        job = system.jobs[next(iter(system.suspended))]
+        raise StalledError(f"stalled at t={system.now} s: job {job.id} is suspended, and nothing is to come")
     for notify in tells:
         notify(system)
 

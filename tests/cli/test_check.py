@@ -140,7 +140,7 @@ def mine(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
-        (["mine.py:FewestNodes"], "Pipeline(order=FewestNodes()): passed on 8 workloads, 480 jobs: parameters; capacity"),
+        (["mine.py:FewestNodes"], "Pipeline(order=FewestNodes()): passed on 8 workloads, 480 jobs: parameters; events; capacity"),
         (["mine:FewestNodes+easy"], "Pipeline(order=FewestNodes(), backfiller=EASY()): passed on 8 workloads"),
         (["mine:scheduler(window=2)"], "Pipeline(order=FewestNodes(), window=2): passed"),
         (["sjf+easy", "--kind", "policy"], "Pipeline(order=SJF(), backfiller=EASY()): passed on 8 workloads"),
