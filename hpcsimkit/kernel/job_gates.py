@@ -97,7 +97,7 @@ class ArrayLimits(Gate):
         if turns is None or not self._limited[job.index]:
             return None
         turns.due.setdefault(job.index, job)
-        return None if job.index in turns.open() else Held("JobArrayTaskLimit")
+        return None if job.index in turns.first() else Held("JobArrayTaskLimit")
 
     def after_start(self, job: Job, system: System) -> Iterable[Job]:
         """Return the jobs of the array whose turn it no longer is: a job without a limit has started."""
@@ -118,10 +118,10 @@ class ArrayLimits(Gate):
         turns = self._turns_of[job.index]
         if turns is None:
             return []
-        before = turns.open()
+        before = turns.first()
         turns.due.pop(job.index, None)
         turns.running += running
-        after = turns.open()
+        after = turns.first()
         return [each for row, each in (before | after).items() if (row in before) != (row in after)]
 
 
@@ -133,7 +133,7 @@ class _Turns:
         self.running = 0
         self.due: dict[int, Job] = {}
 
-    def open(self) -> dict[int, Job]:
+    def first(self) -> dict[int, Job]:
         """Return the jobs that may start, by row."""
         return dict(islice(self.due.items(), max(self.limit - self.running, 0)))
 
