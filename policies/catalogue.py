@@ -11,7 +11,7 @@ from hpcsimkit.policies.backfill.conservative import Conservative
 from hpcsimkit.policies.dirlab.backfilling import PublishedEASY
 from hpcsimkit.policies.dirlab.orders import InvertedUNICEF, InvertedWFP3
 from hpcsimkit.policies.dirlab.pipelines import MAX_INTERVAL, MAX_REJECTIONS
-from hpcsimkit.policies.inspectors import HoldUnfit
+from hpcsimkit.policies.inspectors import AdmitFitting, HoldUnfit, RandomAdmission
 from hpcsimkit.policies.oracles import Actual, OracleSAF, OracleSJF
 from hpcsimkit.policies.placing import placements
 from hpcsimkit.policies.placing.kinds import LearnedKinds
@@ -228,6 +228,7 @@ CATALOGUE: dict[str, dict[str, Callable[..., Any]]] = {
         "learned-kinds": LearnedKinds,
     },
     "preemptor": {"preempt": PreemptLowerTiers},
+    "gate": {"admit-fitting": AdmitFitting, "random-admission": RandomAdmission},
     "policy": {
         "bfbp": BestFitBinPacking,
         "recorded": Recorded,

@@ -134,7 +134,8 @@ OPENED_ELSEWHERE = {
 
     "compiled.cache_folder": {"open", "read_bytes"},  # its files and folders are those of the user alone
     "compiled.toolchain": {"open"},  # of the processor
-    "engine.code_version": {"read_bytes"},  # these read files of the kit itself and of installed packages
+    "io.own_code": {"read_bytes"},  # these read files of the kit itself and of installed packages
+    "engine.code_version": {"read_bytes"},
     "experiments.parts.catalogue": {"read_text"},
     "reproductions.published_rules.own": {"read_text"},
 

@@ -189,8 +189,8 @@ def inspected(decision: Decision) -> Job:
     UsageError
         The decision belongs to another seat.
     """
-    if decision.stage != "inspector" or decision.job is None:
-        raise UsageError(f"a decision of the inspector's seat is needed, found {decision!r}")
+    if decision.stage not in ("inspector", "gate") or decision.job is None:
+        raise UsageError(f"a decision of the seat of an inspector or a gate is needed, found {decision!r}")
     return decision.job
 
 

@@ -17,6 +17,7 @@ from hpcsimkit.cli.flags import (
     Overwrite,
     Quiet,
     Resume,
+    Snapshots,
     Source,
     Trace,
     examples,
@@ -33,7 +34,7 @@ from hpcsimkit.io.printable import show
     "compare kth/experiment.toml --out kth-again",
     "compare shared/experiment.toml --allow-code shared/mine.py",
 )
-@takes(*OF_EXPERIMENT, trace=Trace)
+@takes(*OF_EXPERIMENT, trace=Trace, snapshots=Snapshots)
 def compare(
     source: Source = None,
     *,

@@ -169,6 +169,16 @@ Trace = Annotated[
     typer.Option("--trace", help="Write all events of a policy to OUT/traces/<policy>.jsonl."),
 ]
 
+Snapshots = Annotated[
+    int | None,
+    typer.Option(
+        "--snapshots",
+        metavar="S",
+        help="Interval of computing time [s] at which the state of a run is saved, from which --resume goes "
+        "on; 0: after every pass.  [--resume goes on with the next policy]",
+    ),
+]
+
 
 def option(kind: Any, metavar: str | None, help_text: str, *flags: str) -> Any:
     """Return the type of a command's argument for an option."""

@@ -42,6 +42,7 @@ class Shown:
     allocations = None
     partition = ""
     events: tuple[int, ...] = ()
+    suspended: tuple[int, ...] = ()
 
     def __init__(
         self,

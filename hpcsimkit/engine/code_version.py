@@ -10,13 +10,10 @@ from collections.abc import Collection, Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
-from hpcsimkit import _version
 from hpcsimkit._version import __version__
 from hpcsimkit.engine.user_code import file_of
 from hpcsimkit.io.files import sha256_of_content
-
-ROOT = Path(_version.__file__).parent
-"""Folder of the kit."""
+from hpcsimkit.io.own_code import hash_of_kit
 
 LIBRARIES = tuple(Path(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib", "purelib", "platlib"))
 """Folders of Python and of installed packages, which are identified by their versions."""
@@ -74,18 +71,6 @@ def _with_imported(modules: Iterable[tuple[str, str]]) -> dict[str, str]:
 def hash_of(file: Path) -> str:
     """Return the hash of a file."""
     return _of_file(file, _state(file))
-
-
-@cache
-def hash_of_kit() -> str:
-    """Return the hash of the code and the templates of hpcsimkit, the same if editable or installed."""
-    total = hashlib.sha256()
-    for pattern in ("*.py", "*.jinja", "*.toml", "*.js"):
-        for folder in (ROOT, *(path for path in ROOT.iterdir() if path.is_dir())):  # some are links
-            files = folder.rglob(pattern) if folder != ROOT else folder.glob(pattern)
-            for file in sorted(files):
-                total.update(file.relative_to(ROOT).as_posix().encode() + file.read_bytes())
-    return total.hexdigest()[:16]
 
 
 @cache

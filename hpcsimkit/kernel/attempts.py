@@ -54,7 +54,8 @@ def _last(row: int, system: System, killed: bool) -> Attempt:
     ledger = system.ledger
     outcome = Outcome.LIMIT if killed else Outcome.COMPLETED
     start, end = ledger.starts[row], ledger.ends[row]
-    work, mode, where = ledger.work_left(row), ledger.modes[row], ledger.partition_of(row)
+    work = ledger.work_left(row) - ledger.done_before(row)
+    mode, where = ledger.modes[row], ledger.partition_of(row)
     return Attempt(row, ledger.joined(row), start, end, mode, outcome, work, 0, system.given(row), where)
 
 

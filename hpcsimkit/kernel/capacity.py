@@ -48,11 +48,20 @@ class Listener:
     def on_stop(self, job: Job, why: Outcome, requeue: bool, delay: int) -> None:
         """Called when a running job is to be stopped."""
 
+    def on_suspend(self, job: Job, allocation: Allocation) -> None:
+        """Called when a running job has been suspended."""
+
+    def on_resume(self, job: Job) -> None:
+        """Called when a suspended job has been resumed."""
+
     def on_take(self, capacity: Allocation, until: int, number: int) -> None:
         """Called when capacity has been taken, with the number by which it is given back."""
 
     def on_block(self, job: Job) -> None:
         """Called when the head of the queue does not fit, before other jobs are backfilled."""
+
+    def on_hold(self, job: Job, reason: str) -> None:
+        """Called when the policy skips a waiting job until the next pass."""
 
     def another(self, policy: Any) -> Any:
         """Return a simulation of another policy with otherwise equal parameters."""

@@ -22,15 +22,16 @@ class Decision:
     Attributes
     ----------
     stage : str
-        Name of the seat: ``"order"``, ``"inspector"``, ``"placement"``, ``"backfiller"`` or
-        ``"preemptor"``.
+        Name of the seat: ``"order"``, ``"inspector"``, ``"placement"``, ``"backfiller"``,
+        ``"preemptor"`` or ``"gate"``.
     options : sequence
         The valid answers, never empty, built on first access: jobs (order, backfiller, preemptor; a final
-        ``None`` declines, where allowed), ``True`` and ``False`` (inspector), or allocations (placement).
+        ``None`` declines, where allowed), ``True`` and ``False`` (inspector, gate), or allocations
+        (placement).
     system : System
         The state of the simulated cluster, or of the partition to which the decision belongs.
     job : Job or None
-        The job that is inspected, placed, or does not fit; None for the order.
+        The job that is inspected, admitted, placed, or does not fit; None for the order.
     """
 
     __slots__ = ("_build", "_default", "_options", "_rows", "job", "stage", "system")
@@ -69,7 +70,7 @@ class Decision:
             The options are no jobs.
         """
         if self._rows is None:
-            if self.stage in ("inspector", "placement"):
+            if self.stage in ("inspector", "placement", "gate"):
                 raise PolicyError(f"a decision among jobs is needed, found {self!r}")
             rows = [job.index for job in self.options if job is not None]
             self._rows = np.array(rows, dtype=np.int64)

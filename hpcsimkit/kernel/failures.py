@@ -82,7 +82,8 @@ class FailureEvents:
         if self._counted and isinstance(cluster, Partitions) and not cluster.is_whole:
             raise UsageError(f"outages on partitions need machines, found {cluster!r}")
         rng = np.random.default_rng([run.system.seed, STREAM])
-        sources = filter(None, (source, Outages(windows)))
+        given = None if source is None else source.on(run.system.workload, run.system.cluster)
+        sources = filter(None, (given, Outages(windows)))
         each = (some.outages(run.system.cluster, self._first, rng) for some in sources)
         self._coming = merge(*each, key=attrgetter("start"))
         self._begun: list[Outage] = []  # on machines: those that may not be over yet
@@ -100,7 +101,7 @@ class FailureEvents:
         run, outage = self._run, event._value
         run.set_time()
         system = run.system
-        if not (system.running.entries or system.arrivals_left or system.queue.jobs):
+        if system.over:
             return  # the run is over
         if self._counted:
             wanted = outage.nodes if outage.drain else self._fail_nodes(outage)
@@ -164,9 +165,15 @@ class FailureEvents:
         """Stop the jobs on the machines of an outage."""
         run, running = self._run, self._run.system.running
         failing = set(outage.machines)
-        for job in list(run.system.running_jobs()):
+        suspended = run.system.suspended.items()
+        lost = [
+            run.system.jobs[row] for row, had in suspended if not failing.isdisjoint(had.allocation.machines)
+        ]
+        for job in run.system.running:
             if not failing.isdisjoint(running.allocation(job).machines):
-                run.on_stop(job, Outcome.FAILED, True, 0)
+                lost.append(job)
+        for job in lost:
+            run.on_stop(job, Outcome.FAILED, True, 0)
 
     def _take_machine(self, machine: int, outage: Outage) -> bool:
         """Take the free capacity of a machine; return whether all of it is out of order."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import IntEnum
 
 import numpy as np
@@ -13,7 +14,7 @@ from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.restart import Progress
 from hpcsimkit.results.attempts import Attempt, Outcome
 
-__all__ = ["Ledger", "Mode", "State"]
+__all__ = ["Ledger", "Mode", "Record", "State"]
 
 
 class Mode(IntEnum):
@@ -34,10 +35,11 @@ class State(IntEnum):
     DONE = 3
     REJECTED = 4
     HELD = 5
+    SUSPENDED = 6
 
 
-class Ledger:
-    """The record of one run, shared by the systems of all partitions.
+class Record:
+    """The record of one run, as policies read it; see :class:`Ledger`.
 
     Jobs are given by their rows in the workload. The record of a start (time, mode, estimate,
     partition) is that of the current attempt of the job.
@@ -81,16 +83,6 @@ class Ledger:
         Time since when a gate holds a job [s] and its reason, by row.
     past_holds : dict of int to list of (int, int, str)
         Beginning and end of each interval in which a gate held a job [s], and its reason, by row.
-
-    Examples
-    --------
-    >>> ledger = Ledger(Workload({"submit_time": [0], "run_time": [9], "nodes": [1]}))
-    >>> ledger.submit(0)
-    >>> ledger.waits(0), ledger.started(0)
-    (True, False)
-    >>> ledger.begin(0, now=3, mode=Mode.READY, estimate=10)
-    >>> ledger.waits(0), ledger.started(0), ledger.start_of(0), ledger.end_of(0)
-    (False, True, 3, -1)
     """
 
     def __init__(self, workload: Workload, *, resubmits: bool = False) -> None:
@@ -109,6 +101,8 @@ class Ledger:
         self.kept: dict[int, int] = {}
         self.failures: dict[int, int] = {}
         self.given_up: list[int] = []
+        self._suspensions: dict[int, int] = {}
+        self._parts: dict[int, list[int]] = {}  # by row: places in `stopped` of its current attempt
         self.incomplete: set[int] = set()
         self.held: dict[int, tuple[int, str]] = {}
         self.past_holds: dict[int, list[tuple[int, int, str]]] = {}
@@ -146,6 +140,19 @@ class Ledger:
         """Return the work that the job has to do in its current or next attempt [s]."""
         return self.jobs[row].run_time - self.kept.get(row, 0)
 
+    def again(self, row: int) -> bool:
+        """Return whether the current attempt of the job is not its first one."""
+        return self.attempts[row] > self._suspensions.get(row, 0)
+
+    def ran_before(self, row: int) -> int:
+        """Return the time that the current attempt of the job ran before it was suspended [s]."""
+        parts = [self.stopped[place] for place in self._parts.get(row, ())]
+        return sum(part.end_time - part.start_time for part in parts)
+
+    def done_before(self, row: int) -> int:
+        """Return the work that the current attempt of the job did before it was suspended [s]."""
+        return sum(self.stopped[place].work for place in self._parts.get(row, ()))
+
     def partition_of(self, row: int) -> str:
         """Return the name of the partition in which the job started; empty if it has not, or without any."""
         if self.partition:
@@ -157,7 +164,7 @@ class Ledger:
         row = self.state.find(5)
         return None if row < 0 else self.jobs[row]
 
-    def reason(self, row: int) -> str:
+    def _reason(self, row: int) -> str:
         """Return the reason for which a gate holds a job; empty if none does."""
         return self.held[row][1] if row in self.held else ""
 
@@ -188,7 +195,20 @@ class Ledger:
             return None
         return np.frombuffer(bytes(self.state), dtype=np.uint8) == State.REJECTED
 
-    # --- entries (by the systems of the run) ---------------------------------------------------------
+
+class Ledger(Record):
+    """The record of one run, shared by the systems of all partitions, which make the entries.
+
+    Examples
+    --------
+    >>> ledger = Ledger(Workload({"submit_time": [0], "run_time": [9], "nodes": [1]}))
+    >>> ledger.submit(0)
+    >>> ledger.waits(0), ledger.started(0)
+    (True, False)
+    >>> ledger.begin(0, now=3, mode=Mode.READY, estimate=10)
+    >>> ledger.waits(0), ledger.started(0), ledger.start_of(0), ledger.end_of(0)
+    (False, True, 3, -1)
+    """
 
     def submit(self, row: int) -> None:
         """Enter that a job waits."""
@@ -197,7 +217,7 @@ class Ledger:
     def hold(self, row: int, now: int, reason: str) -> bool:
         """Enter that a gate holds a job that is due; return whether this, or its reason, is news."""
         self.state[row] = 5
-        if self.reason(row) == reason:
+        if self._reason(row) == reason:
             return False
         self.release(row, now)
         past = self.past_holds.get(row)
@@ -226,33 +246,67 @@ class Ledger:
         self.state[row] = 3
         self.ends[row] = now
 
+    def suspend(self, row: int, now: int, done: int, allocation: Allocation) -> None:
+        """Enter that a running job is suspended: its attempt is interrupted, its end that was to come void.
+
+        In this part of the attempt, it has done some work [s].
+        """
+        self._enter_part(row, now, Outcome.SUSPENDED, done, allocation)
+        self._parts.setdefault(row, []).append(len(self.stopped) - 1)
+        self._suspensions[row] = self._suspensions.get(row, 0) + 1
+        self.attempts[row] += 1
+        self.state[row] = 6
+        self.starts[row] = -1
+        self._joined[row] = now
+
+    def resume(self, row: int, now: int, estimate: int) -> None:
+        """Enter that a suspended job goes on."""
+        self.state[row] = 2
+        self.starts[row] = now
+        self.estimates[row] = estimate
+
     def stop(self, row: int, now: int, why: Outcome, progress: Progress, allocation: Allocation) -> None:
-        """Enter that a running job is stopped: its attempt is over, and the end that was to come is void."""
-        joined = self.joined(row)
-        start, mode = self.starts[row], self.modes[row]
-        self.stopped.append(
-            Attempt(
-                row,
-                joined,
-                start,
-                now,
-                mode,
-                why,
-                progress.kept,
-                progress.lost,
-                allocation,
-                self.partition_of(row),
-            )
-        )
+        """Enter that a running or suspended job is stopped: its attempt is over, and the end to come is void.
+
+        The progress is that of the whole attempt, also before it was suspended.
+        """
+        parts = self._parts.pop(row, [])
+        if self.state[row] == 2:
+            self._enter_part(row, now, why, progress.kept + progress.lost, allocation)
+            parts.append(len(self.stopped) - 1)
+            self.attempts[row] += 1
+        else:
+            self.stopped[parts[-1]] = self.stopped[parts[-1]]._replace(outcome=why)
+            self._suspensions[row] -= 1  # the last one was a stop
+        self._divide(parts, progress)
         if progress.kept:
             self.kept[row] = self.kept.get(row, 0) + progress.kept
         if why is Outcome.FAILED:
             self.failures[row] = self.failures.get(row, 0) + 1
-        self.attempts[row] += 1
         self.state[row] = 5
         self.starts[row] = self.estimates[row] = -1
         self.modes[row] = 0
         self.partitions.pop(row, None)
+
+    def _enter_part(self, row: int, now: int, why: Outcome, work: int, allocation: Allocation) -> None:
+        """Append an attempt, or a part of one, that ends now."""
+        joined, start, mode, partition = (
+            self.joined(row),
+            self.starts[row],
+            self.modes[row],
+            self.partition_of(row),
+        )
+        self.stopped.append(Attempt(row, joined, start, now, mode, why, work, 0, allocation, partition))
+
+    def _divide(self, parts: Sequence[int], progress: Progress) -> None:
+        """Divide the work that an attempt keeps and loses among its parts: what it did first is kept."""
+        kept, done = progress.kept, progress.kept + progress.lost
+        for place in parts:
+            part = self.stopped[place]
+            of_part = min(part.work, done)
+            work = min(of_part, kept)
+            self.stopped[place] = part._replace(work=work, lost=of_part - work)
+            kept, done = kept - work, done - of_part
 
     def rejoin(self, row: int, now: int) -> None:
         """Enter that a job that was stopped is due again."""

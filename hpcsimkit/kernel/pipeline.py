@@ -18,6 +18,7 @@ from hpcsimkit.kernel.decision import Answering, Decision, External
 from hpcsimkit.kernel.ledger import Mode
 from hpcsimkit.kernel.policy import (
     FCFS,
+    Admission,
     Backfiller,
     Estimator,
     Inspector,
@@ -29,6 +30,7 @@ from hpcsimkit.kernel.policy import (
 )
 from hpcsimkit.kernel.reservation import EASY, admissible
 from hpcsimkit.kernel.settling import SettlingBackfiller
+from hpcsimkit.kernel.stage import Stage
 from hpcsimkit.kernel.system import System
 
 __all__ = ["LIMITS", "SEATS", "Pipeline", "ask"]
@@ -40,6 +42,7 @@ SEATS = {
     "backfiller": Backfiller,
     "estimates": Estimator,
     "preemptor": Preemptor,
+    "gate": Admission,
 }
 """The seats (decision points) of a pipeline, each with the class of its stage."""
 
@@ -72,6 +75,9 @@ class Pipeline(Policy):
         The run-time estimator; by default the requested times.
     preemptor : Preemptor or External, optional
         The choice of running jobs to stop for a job that does not fit; by default none is stopped.
+    gate : Admission or External, optional
+        The decision whether a job that is about to start, or to block others, is skipped until the next pass;
+        by default none is. On a cluster without partitions.
     commit : bool
         Whether the selected job is kept until it starts (as in some published simulators), instead of a new
         selection at every pass. Default: False.
@@ -104,6 +110,7 @@ class Pipeline(Policy):
         *,
         estimates: Estimator | None = None,
         preemptor: Preemptor | External | None = None,
+        gate: Admission | External | None = None,
         commit: bool = False,
         fitting: bool = False,
         window: int | None = None,
@@ -117,6 +124,7 @@ class Pipeline(Policy):
         self.backfiller = backfiller
         self.estimates = estimates
         self.preemptor = preemptor
+        self.gate = gate
         self.commit = commit
         self.fitting = fitting
         self.window = window
@@ -129,6 +137,21 @@ class Pipeline(Policy):
         """The order stage, or the heuristic behind its open seat."""
         order = self.order.base if isinstance(self.order, External) else self.order
         return order if order is not None else FCFS()
+
+    @property
+    def reason_of_gate(self) -> str:
+        """Reason of the jobs that the gate skips, in results."""
+        return self.gate.reason if isinstance(self.gate, Admission) else Admission.reason
+
+    @property
+    def acts_on_running(self) -> bool:  # type: ignore[override]
+        """Whether there is a pass after every event, also if no job waits."""
+        return self._preemptor is not None and self._preemptor.acts_on_running
+
+    @property
+    def _preemptor(self) -> Preemptor | None:
+        """The preemptor, or the heuristic behind its open seat."""
+        return self.preemptor.base if isinstance(self.preemptor, External) else self.preemptor
 
     @property
     def estimator(self) -> Estimator:
@@ -152,16 +175,21 @@ class Pipeline(Policy):
                 "with 'fitting' no job blocks others: nothing to commit to or to backfill behind"
             )
         if self.preemptor is not None:
-            seated = self.preemptor.base if isinstance(self.preemptor, External) else self.preemptor
-            if seated is None:
-                raise UsageError("an open preemptor seat needs a base, which says who may be stopped")
-            if self.fitting or (isinstance(self.backfiller, Backfiller) and self.backfiller.plans):
-                raise UsageError("a preemptor needs a head: neither 'fitting' nor a backfiller that plans")
+            self._check_preemptor(self.preemptor)
         limits = {"window": 1, "max_candidates": 1, "max_interval": 1, "max_rejections": 0}
         for name, least in limits.items():
             value = getattr(self, name)
             if value is not None and not (isinstance(value, int) and value >= least):
                 raise UsageError(f"{name} needs a whole number of at least {least}, found {value!r}")
+
+    def _check_preemptor(self, preemptor: Preemptor | External) -> None:
+        seated = preemptor.base if isinstance(preemptor, External) else preemptor
+        if seated is None:
+            raise UsageError("an open preemptor seat needs a base, which says who may be stopped")
+        if seated is not preemptor and getattr(seated, "grace_time", False):
+            raise UsageError(f"an open preemptor seat knows no grace_time, found {seated!r}")
+        if self.fitting or (isinstance(self.backfiller, Backfiller) and self.backfiller.plans):
+            raise UsageError("a preemptor needs a head: neither 'fitting' nor a backfiller that plans")
 
     def reset(self, system: System) -> None:
         """Reset the stages, in the order in which they act."""
@@ -182,6 +210,7 @@ class Pipeline(Policy):
             any(isinstance(stage, External) for stage in (self.order, self.placement))
             or self.inspector
             or self.preemptor
+            or self.gate
             or self.window
             or self.fitting
             or self._planned
@@ -243,7 +272,15 @@ class Pipeline(Policy):
         """Run a pass of any pipeline."""
         if self._planned is not None:
             return self._run_planned(system, self._planned)
+        if self._preemptor is not None:
+            return self._run_with(self._preemptor, system)
         return self._run_fitting(system) if self.fitting else self._run(system)
+
+    def _run_with(self, preemptor: Preemptor, system: System) -> Asking:
+        """Run a pass between two actions of the preemptor."""
+        preemptor.before_pass(system)
+        yield from self._run(system)
+        preemptor.after_pass(system)
 
     def _run_planned(self, system: System, planned: Backfiller) -> Asking:
         """Run a pass of a backfiller that plans, and request the pass that its plan then needs."""
@@ -255,11 +292,9 @@ class Pipeline(Policy):
         """Run a pass that yields the decisions of open seats."""
         planned, queue = self._planned, system.queue
         while queue.jobs:
-            seat = self.order if isinstance(self.order, External) else None
-            selected: Job | None = (yield from self._select(system, seat)) if seat else self._first(queue)
-            if selected is None:  # an open order seat declined
+            job: Job | None = yield from self._next(system)
+            if job is None:
                 return
-            job = selected
             if self.inspector is not None and not (yield from self._accept(job, system)):
                 return
             if not system.ledger.waits(job.index):  # the inspector rejected it permanently
@@ -282,10 +317,20 @@ class Pipeline(Policy):
             self._block(job, system, self._filler)
             yield from self._backfill(job, system, self._filler)
 
+    def _next(self, system: System) -> Asking:
+        """Return the next job that the gate admits; None if none is left, or an open order seat declined."""
+        seat, queue = self.order if isinstance(self.order, External) else None, system.queue
+        while queue.jobs:
+            job: Job | None = (yield from self._select(system, seat)) if seat else self._first(queue)
+            if job is None or self.gate is None or (yield from self._admit(job, system)):
+                return job
+        return None
+
     def _preempt(self, job: Job, preemptor: Preemptor | External, system: System) -> Asking:
         """Stop running jobs for a job that does not fit; return its allocation, or None if it must wait."""
         if isinstance(preemptor, External):
-            while not system.fits(job):
+            base: Preemptor = preemptor.base
+            while not system.cluster.fits(job, system.room_for(job, base.level(job, system))):
                 candidates = list(preemptor.base.candidates(job, system))
                 options = [*candidates, None]
                 if not candidates or (yield from self._ask_to_stop(job, preemptor, options, system)) is None:
@@ -293,7 +338,7 @@ class Pipeline(Policy):
         else:
             victims = preemptor.victims(job, system)
             for victim in victims:
-                system.stop(victim)
+                preemptor.stop(victim, job, system)
             if not victims:
                 return None
         return (yield from self._place(job, system.room_for(job), system))
@@ -307,7 +352,7 @@ class Pipeline(Policy):
         decision = Decision("preemptor", system, job, options=lambda: options, default=default)
         victim = yield from ask(seat, decision)
         if victim is not None:
-            system.stop(victim)
+            seat.base.stop(victim, job, system)
         return victim
 
     def _run_fitting(self, system: System) -> Asking:
@@ -326,6 +371,8 @@ class Pipeline(Policy):
 
     def _start_fitting(self, job: Job, system: System) -> Asking:
         """Start a fitting job unless it is rejected; return False if it is held, which ends the pass."""
+        if not (yield from self._admit(job, system)):
+            return True
         if self.inspector is not None and not (yield from self._accept(job, system)):
             return False
         if job in system.queue:
@@ -396,19 +443,43 @@ class Pipeline(Policy):
             accepted = yield from ask(inspector, decision)
         else:
             assert inspector is not None
-            accepted = inspector.accept(job, system)
-            if not isinstance(accepted, bool | np.bool_):
-                who = f"{inspector!r} for job {job.id} at t={system.now} s"
-                raise ScheduleError(f"{who}: True or False is needed, found {accepted!r}")
+            accepted = _yes_or_no(inspector, inspector.accept(job, system), job, system)
         if accepted or not system.ledger.waits(job.index):
             return True
+        self._check_hold(job, system)
+        system.holds[job.index] = held + 1
+        self._wake(system)
+        return False
+
+    def _admit(self, job: Job, system: System) -> Asking:
+        """Return whether the gate, if any, lets a job start in this pass; otherwise, the job is skipped."""
+        gate = self.gate
+        if gate is None or job is self._committed:
+            return True
+        if isinstance(gate, External):
+            base: Admission = gate.base or Admission()
+            decision = Decision(
+                "gate",
+                system,
+                job,
+                options=lambda: (True, False) if self._may_hold(system) else (True,),
+                default=lambda: base.admits(job, system),
+            )
+            admitted = yield from ask(gate, decision)
+        else:
+            admitted = _yes_or_no(gate, gate.admits(job, system), job, system)
+        if not admitted:
+            self._check_hold(job, system)
+            system.listener.on_hold(job, self.reason_of_gate)
+            self._wake(system)
+        return admitted
+
+    def _check_hold(self, job: Job, system: System) -> None:
+        """Raise a StalledError if a job is held and no other pass is certain to follow."""
         if not self._may_hold(system):
             raise StalledError(
                 f"job {job.id} at t={system.now} s is held although nothing runs and nothing is to come"
             )
-        system.holds[job.index] = held + 1
-        self._wake(system)
-        return False
 
     def _wake(self, system: System) -> None:
         """Schedule the next pass after `max_interval` at the latest, if it is set."""
@@ -444,6 +515,8 @@ class Pipeline(Policy):
             yield from self._ask_to_backfill(head, system, filler, self.backfiller)
         else:
             for job in waiting(filler.fill(head, system), system):
+                if not (yield from self._admit(job, system)):
+                    continue
                 allocation: Allocation = yield from self._place(job, filler.level(job, system), system)
                 system.start(job, allocation, _BACKFILLED)
         if self._settling is not None:
@@ -457,6 +530,8 @@ class Pipeline(Policy):
             job = yield from ask(seat, _among(options, "backfiller", system, head))
             if job is None:
                 return
+            if not (yield from self._admit(job, system)):
+                continue
             allocation = yield from self._place(job, filler.level(job, system), system)
             system.start(job, allocation, _BACKFILLED)
 
@@ -476,6 +551,14 @@ def _check_place(
     else:
         return
     raise ScheduleError(f"{placement!r} for job {job.id} at t={system.now} s {problem}")
+
+
+def _yes_or_no(stage: Stage, answer: Any, job: Job, system: System) -> bool:
+    """Return the answer of a stage about a job, or raise a ScheduleError."""
+    if not isinstance(answer, bool | np.bool_):
+        who = f"{stage!r} for job {job.id} at t={system.now} s"
+        raise ScheduleError(f"{who}: True or False is needed, found {answer!r}")
+    return bool(answer)
 
 
 def waiting(jobs: Iterable[Job], system: System) -> Iterator[Job]:

@@ -32,6 +32,7 @@ from hpcsimkit.results.result import Result
 
 __all__ = [
     "FCFS",
+    "Admission",
     "Backfiller",
     "Estimator",
     "Inspector",
@@ -173,6 +174,23 @@ class Backfiller(Stage):
 class Preemptor(Stage):
     """Choice of the running jobs to stop for a job that does not fit."""
 
+    acts_on_running = False
+    """Whether there is a pass after every event, also if no job waits."""
+
+    def before_pass(self, system: System) -> None:
+        """Act before a pass, such as to resume suspended jobs."""
+
+    def after_pass(self, system: System) -> None:
+        """Act after a pass."""
+
+    def stop(self, job: Job, head: Job, system: System) -> None:
+        """Stop a job that was chosen for `head`; by default it is preempted, and returns to the queue."""
+        system.stop(job)
+
+    def level(self, head: Job, system: System) -> Level:
+        """Return the capacity that is free for `head`, or will be without stopping further jobs."""
+        return system.free
+
     def candidates(self, head: Job, system: System) -> Sequence[Job]:
         """Return the running jobs that may be stopped for `head`, first choice first.
 
@@ -185,7 +203,9 @@ class Preemptor(Stage):
 
         By default, as many candidates as are needed, without those that turn out not to be.
         """
-        cluster, chosen, level = system.cluster, list[Job](), system.free
+        cluster, chosen, level = system.cluster, list[Job](), self.level(head, system)
+        if cluster.fits(head, system.room_for(head, level)):
+            return ()
         for job in self.candidates(head, system):
             chosen.append(job)
             level = level + system.running.allocation(job)
@@ -199,6 +219,21 @@ class Preemptor(Stage):
                 chosen.remove(job)
                 level = less
         return chosen
+
+
+class Admission(Stage):
+    """Decision whether a waiting job may start in this pass; one that may not is skipped until the next pass.
+
+    It is asked about a job that is about to start, or to block others. A job that is skipped leaves the queue
+    for this pass, as a job that a gate holds: it blocks no other and has no reservation.
+    """
+
+    reason = "Admission"
+    """Reason of the jobs that are skipped, in results."""
+
+    def admits(self, job: Job, system: System) -> bool:
+        """Return whether a waiting job may start now."""
+        return True
 
 
 class Estimator(Stage):

@@ -25,6 +25,7 @@ from hpcsimkit.kernel.observers import Callbacks, Observer
 from hpcsimkit.kernel.parameters import parts
 from hpcsimkit.kernel.past import Past, has_past
 from hpcsimkit.kernel.policy import Policy, Preemptor
+from hpcsimkit.kernel.restart import Progress
 from hpcsimkit.kernel.scheduler import Scheduler, SchedulerParameters
 from hpcsimkit.kernel.stage import Hearing
 from hpcsimkit.kernel.stalls import finish
@@ -283,7 +284,7 @@ class Run(Scheduler):
         system = self.system
         self._take_windows()
         self.calendar_changed()
-        if system.running.entries or system.arrivals_left or system.queue.jobs:
+        if not system.over:
             self._schedule_change()
 
     def calendar_changed(self) -> None:
@@ -308,17 +309,20 @@ class Run(Scheduler):
 
     def _ask_again(self, jobs: Iterable[Job]) -> None:
         """Let the jobs that gates no longer hold join the queue at this instant, and the others leave it."""
+        leaving: dict[int, tuple[Job, Held]] = {}
         for job in jobs:
             row = job.index
             if self.ledger.waits(row):
                 held = self.gates.holds(job, self.system)
                 if held is not None:
-                    self._leave_queue(job, held)
+                    leaving[row] = job, held
             elif row in self.ledger.held:
                 self._ask_at(job, self.system.now)
             elif row in self.gates.awaited:
                 self.gates.awaited.discard(row)
                 self._submit_later(job)
+        if leaving:
+            self._leave_queue(list(leaving.values()))
 
     def _ask_at(self, job: Job, at: int) -> None:
         """Ask the gates about a job that they hold again at a time [s]."""
@@ -331,7 +335,7 @@ class Run(Scheduler):
         self.set_time()
         job, at = event._value
         self._asking.discard((job.index, at))
-        if job.index in self.ledger.held:
+        if job.index in self.ledger.held and not self.ledger.waits(job.index):
             self.submit(job)
         else:
             self.expect(job, -1)
@@ -347,17 +351,41 @@ class Run(Scheduler):
         elif held.until is not None:
             self._ask_at(job, held.until)
 
-    def _leave_queue(self, job: Job, held: Held) -> None:
-        """Take a job out of the queue; another pass follows, as it may have been in the way of others."""
-        self.withdraw(job)
-        self._hold(job, held)
+    def _leave_queue(self, leaving: list[tuple[Job, Held]]) -> None:
+        """Take jobs out of the queue; another pass follows, as they may have been in the way of others."""
+        self.withdraw(*(job for job, _ in leaving))
+        for job, held in leaving:
+            self._hold(job, held)
         if not self._passes_again:
             self._passes_again = True
             Instant(self.clock, RETURN, 0, [self._pass_again])
 
-    def withdraw(self, job: Job) -> None:
-        """Remove a job that a gate holds from the queue."""
-        self.system.withdraw(job)
+    def on_hold(self, job: Job, reason: str) -> None:
+        """Keep a job that the policy skips out of the queue until the end of the pass."""
+        self.withdraw(job)
+        self._hold(job, Held(reason))
+        self.skipped.append(job)
+
+    def readmit(self) -> None:
+        """Put the jobs that the policy has skipped into the queue again, unless a gate holds them by now."""
+        for job in self.skipped:
+            held = self.gates.holds(job, self.system)
+            if held is not None:
+                self._hold(job, held)
+            else:  # without a pass; the record says that it is held until the next one
+                self.expect(job)
+                self.system.submit(job)
+
+    def forget_skipped(self) -> None:
+        """Enter that the jobs that were skipped are no longer held."""
+        skipped, self.skipped = self.skipped, []
+        for job in skipped:
+            if self.ledger.waits(job.index):
+                self.ledger.release(job.index, self.system.now)
+
+    def withdraw(self, *jobs: Job) -> None:
+        """Remove jobs that a gate holds from the queue."""
+        self.system.withdraw(*jobs)
 
     def _pass_again(self, _: Event) -> None:
         self.set_time()
@@ -368,7 +396,7 @@ class Run(Scheduler):
 
     def on_start(self, job: Job, allocation: Allocation) -> None:
         """Schedule the end of a job that has just started."""
-        again = self._attempts[job.index] > 0
+        again = self._attempts[job.index] > 0  # no attempt of it was suspended before it has started
         if self._service_time is not None:
             seconds = self._served(job, allocation)
         elif again or not self._restart.plain:
@@ -397,12 +425,16 @@ class Run(Scheduler):
         """Stop a running job, which returns to the queue unless it is lost."""
         if "outages" in self.events.unsupported:
             raise UsageError(f"job {job.id}: the rules {self.events.name!r} stop no jobs")
-        ledger, row, now, again = self.ledger, job.index, self.system.now, self._attempts[job.index] > 0
-        progress = self._restart.progress(now - ledger.starts[row], ledger.work_left(row), again, why)
-        allocation = self.leave(job)
+        ledger, row, now = self.ledger, job.index, self.system.now
+        progress = self._progress(job, why)
+        if row in self.system.suspended:
+            allocation = self.system.suspended[row].allocation
+            self.system.forget_suspended(row)
+        else:
+            allocation = self.leave(job)
+            if self.system.allocations is not None:
+                self.system.events.append(~row)
         ledger.stop(row, now, why, progress, allocation)
-        if self.system.allocations is not None:
-            self.system.events.append(~row)
         for notify in self.callbacks.on_stop:
             notify(job, why, self.system)
         if not requeue or self._restart.gives_up(ledger.failures.get(row, 0)):
@@ -416,6 +448,40 @@ class Run(Scheduler):
         if self._failures is not None:  # the policy may use what it has freed in this pass
             Instant(self.clock, RETURN, 0, [self._drain])
         self.capacity_changed()
+
+    def _progress(self, job: Job, why: Outcome) -> Progress:
+        """Return the work that the current attempt of a job has done, also before it was suspended."""
+        ledger, row = self.ledger, job.index
+        elapsed = ledger.ran_before(row)
+        if row not in self.system.suspended:
+            elapsed += self.system.now - ledger.starts[row]
+        return self._restart.progress(elapsed, ledger.work_left(row), ledger.again(row), why)
+
+    def on_suspend(self, job: Job, allocation: Allocation) -> None:
+        """Record that a job has been suspended; its end that was to come is void."""
+        if "outages" in self.events.unsupported:
+            raise UsageError(f"job {job.id}: the rules {self.events.name!r} suspend no jobs")
+        ledger, row = self.ledger, job.index
+        elapsed = ledger.ran_before(row) + self.system.now - ledger.starts[row]
+        kept, lost = self._restart.progress(
+            elapsed, ledger.work_left(row), ledger.again(row), Outcome.SUSPENDED
+        )
+        ledger.suspend(row, self.system.now, kept + lost - ledger.done_before(row), allocation)
+        if self.system.allocations is not None:
+            self.system.events.append(~row)
+        for notify in self.callbacks.on_stop:
+            notify(job, Outcome.SUSPENDED, self.system)
+        if self._failures is not None:
+            Instant(self.clock, RETURN, 0, [self._drain])
+        self.capacity_changed()
+
+    def on_resume(self, job: Job) -> None:
+        """Schedule the end of a job that goes on."""
+        ledger, row, system = self.ledger, job.index, self.system
+        whole = self._restart.duration(ledger.work_left(row), ledger.again(row))
+        self._schedule_end(job, whole - ledger.ran_before(row))
+        for notify in self.callbacks.on_start:
+            notify(job, system.running.allocation(job), system)
 
     def _drain(self, _: Event) -> None:
         if self._failures is not None:

@@ -71,6 +71,8 @@ class Scheduler(Listener):
         The pending decision of an open seat.
     pass_wanted : bool
         Whether an event since the last pass calls for another one.
+    skipped : list of Job
+        Jobs that the policy has skipped in its last pass.
 
     Raises
     ------
@@ -98,6 +100,7 @@ class Scheduler(Listener):
         self._wakes: set[int] = set()
         self._planned_pass: int | None = None
         self._idle_wakes = IdleWakes()
+        self.skipped: list[Job] = []
         self.policy = policy
         self._policy = copy.deepcopy(policy)
         for part in parts(self._policy):
@@ -129,6 +132,15 @@ class Scheduler(Listener):
     def replace_passes(self, schedule: Callable[[System], Any]) -> None:
         """Let a function make all passes, until :meth:`begin_passes`: they are given, and no time is kept."""
         self._schedule, self._checks_before_pass = schedule, False
+
+    def wrap_passes(self, wrapper: Callable[[Callable[[System], Any]], Callable[[System], Any]]) -> None:
+        """Replace the function that makes all passes by another that is made of it."""
+        self._schedule = wrapper(self._schedule)
+
+    @property
+    def acting_policy(self) -> Policy:
+        """The copy of the policy that acts in this run."""
+        return self._policy
 
     def begin_passes(self) -> Any:
         """Let the policy make its first pass now, or at the next multiple of the period; return the pass.
@@ -173,6 +185,19 @@ class Scheduler(Listener):
         for notify in self.callbacks.on_block:
             notify(job, self.system)
 
+    def on_hold(self, job: Job, reason: str) -> None:
+        """Refuse to skip a job: only a run without partitions can."""
+        raise UsageError(
+            f"{self.guard.subject}: a gate of the policy needs a cluster without partitions, found partition "
+            f"{self.system.partition!r}"
+        )
+
+    def readmit(self) -> None:
+        """Put the jobs that the policy has skipped into the queue again, at the end of a pass."""
+
+    def forget_skipped(self) -> None:
+        """Forget the jobs that were skipped, at the beginning of the next pass."""
+
     def another(self, policy: Policy) -> Any:
         """Return a simulation of another policy with otherwise equal parameters and without observers."""
         return self.parameters.another(policy)
@@ -202,6 +227,8 @@ class Scheduler(Listener):
         self.pass_wanted = False
         if self._checks_before_pass and self._put_off():
             return
+        if self.skipped:
+            self.forget_skipped()
         system.passes += 1
         if self._timed:
             self._run_timed_pass()
@@ -210,8 +237,7 @@ class Scheduler(Listener):
         if self._pass is not None:
             self.decision = self._asked(self._pass)
         if self.decision is None:
-            system.newcomers.clear()
-            self.pass_wanted = False  # a job that this pass has stopped has been seen in the queue
+            self._conclude()
 
     def resume(self, decision: Decision, choice: Any) -> None:
         """Resume the suspended pass with the chosen option."""
@@ -261,9 +287,14 @@ class Scheduler(Listener):
     def _misused(self, rule: str, found: object) -> PolicyError:
         return PolicyError(f"{self.guard.subject}: schedule() {rule}, found {found!r}")
 
-    def _end_pass(self) -> None:
+    def _conclude(self) -> None:
         self.system.newcomers.clear()
-        self.pass_wanted = False
+        self.pass_wanted = False  # a job that this pass has stopped has been seen in the queue
+        if self.skipped:
+            self.readmit()
+
+    def _end_pass(self) -> None:
+        self._conclude()
         for notify in self.callbacks.on_pass:
             notify(self._pass_seconds, self.system)
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import inspect
+import os
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -27,9 +29,11 @@ from hpcsimkit.kernel.observers import Observer
 from hpcsimkit.kernel.partitioned import run_of
 from hpcsimkit.kernel.past import has_past
 from hpcsimkit.kernel.policy import Policy
+from hpcsimkit.kernel.repetition import Recorder, Repeated
 from hpcsimkit.kernel.service_time import as_service_time
 from hpcsimkit.kernel.setup import OPTIONS, Setup
 from hpcsimkit.kernel.simulators import Pausing, pausing, taking
+from hpcsimkit.kernel.snapshot import Keeping, Snapshot, identity_of_run
 from hpcsimkit.kernel.system import System
 from hpcsimkit.kernel.verification import verify
 from hpcsimkit.results.held import HeldJobs
@@ -111,6 +115,8 @@ class Simulation:
         self.guard = Guard(self.name, clock)
         self._run: Pausing | None = None  # begins with the first decision
         self._at_seats: tuple[str, Sequence[Any]] = ("simpy", ())
+        self._before_pass: Callable[[Recorder], None] | None = None  # of runs that are recorded
+        self._repeated: Repeated | None = None
         self._over = False
         self._seconds = 0.0
         self._result: Result | None = None  # of another simulator
@@ -156,7 +162,7 @@ class Simulation:
         ImpossibleScheduleError
             The schedule breaks a rule.
         """
-        if self._result is None and self._run is None and (simulator := taking(self)) is not None:
+        if self._begins_elsewhere and (simulator := taking(self)) is not None:
             result, positions = simulator.run(self)
             with self.guard:
                 verify(self, result, positions=positions)
@@ -209,7 +215,7 @@ class Simulation:
         try:
             with self.guard:
                 if self._run is None:
-                    self._run = pausing(self, *self._at_seats) or run_of(self)
+                    self._run = self._begin()
                 self.guard.advances = True
                 if decision is not None:
                     self._run.resume(decision, choice)
@@ -220,6 +226,120 @@ class Simulation:
             self._over = True
         finally:
             self.guard.advances = False
+
+    @property
+    def _begins_elsewhere(self) -> bool:
+        """Whether another simulator may run this simulation."""
+        return self._result is None and self._run is None and self._before_pass is None
+
+    def _begin(self) -> Pausing:
+        """Return the run, before its first event."""
+        if self._before_pass is None:
+            return pausing(self, *self._at_seats) or run_of(self)
+        begun = self.setup.begun
+        if self.setup.simulator == "compiled":
+            raise UsageError("snapshot: the compiled simulator keeps none; simulator 'simpy' does")
+        if begun is not None and has_past(begun, self._limited, self.setup, self.cluster):
+            raise UsageError("snapshot: a begun run with a past keeps none")
+        run = run_of(self)
+        Recorder(run, self._before_pass, self._repeated)
+        return run
+
+    # --- snapshots -----------------------------------------------------------------------------------
+
+    def keep_snapshots(self, path: str | os.PathLike[str], every: float = 600.0) -> None:
+        """Keep a snapshot of the run in a file, from which :meth:`resume` goes on.
+
+        It is called before the run begins. The file is replaced at intervals of computing time, between two
+        passes; if the process ends, at most this time is lost. SimPy runs the simulation.
+
+        Parameters
+        ----------
+        path : str or path
+            Path of the file.
+        every : float
+            Interval [s of wall clock], >= 0. Default: 600.
+
+        Raises
+        ------
+        UsageError
+            The run has begun, or the interval is negative.
+        """
+        if not every >= 0:
+            raise UsageError(f"snapshot: an interval of 0 s or more is needed, found {every!r}")
+        self._record(Keeping(Path(path), every, self._snapshot_of))
+
+    def resume(self, snapshot: Snapshot | str | os.PathLike[str]) -> Simulation:
+        """Let the run go on from a snapshot of the same run, and return this simulation.
+
+        What the policy did until then is repeated without asking it, so that observers see the whole run.
+
+        Parameters
+        ----------
+        snapshot : Snapshot or path
+            The snapshot, or its file.
+
+        Raises
+        ------
+        UsageError
+            The run has begun, the snapshot is one of another version, code, workload, policy or of other
+            options, or the file is damaged.
+
+        Examples
+        --------
+        >>> from hpcsimkit.experiments.parts.registry import make
+        >>> w = Workload({"submit_time": [0, 1, 2], "run_time": [9] * 3, "nodes": [2, 2, 1]}, machine_size=2)
+        >>> snapshot = Simulation(w, make("fcfs+conservative")).snapshot(at=5)
+        >>> Simulation(w, make("fcfs+conservative")).resume(snapshot).run().start_time.tolist()
+        [0, 9, 18]
+        """
+        where: object = "snapshot"
+        if not isinstance(snapshot, Snapshot):
+            where, snapshot = snapshot, Snapshot.read(snapshot)
+        snapshot.check(self, where)
+        self._record(self._before_pass or (lambda recorder: None))
+        self._repeated, self.choices = snapshot.repeated, list(snapshot.choices)
+        return self
+
+    def snapshot(self, at: int) -> Snapshot:
+        """Return a snapshot of the run before its first pass from a time on; the run itself does not begin.
+
+        Parameters
+        ----------
+        at : int
+            Time [s].
+
+        Raises
+        ------
+        UsageError
+            The run ends before, or a stage keeps something that a snapshot cannot hold.
+        """
+        copied = type(self)(self.workload, self.policy, name=self.name, setup=self.setup)
+        found: list[Snapshot] = []
+
+        def stop(recorder: Recorder) -> None:
+            if recorder.now >= at:
+                found.append(copied._snapshot_of(recorder))
+                raise UsageError("snapshot: taken")
+
+        copied._record(stop)
+        try:
+            decision = copied.next_decision()
+        except UsageError:
+            if not found:
+                raise
+            return found[0]
+        if decision is not None:
+            raise UsageError(f"snapshot: the {decision.stage} seat is open before {at} s")
+        raise UsageError(f"snapshot: a time before the last pass is needed, found {at} s")
+
+    def _record(self, before_pass: Callable[[Recorder], None]) -> None:
+        if self._run is not None or self._result is not None:
+            raise UsageError("snapshot: the run has begun already")
+        self._before_pass = before_pass
+
+    def _snapshot_of(self, recorder: Recorder) -> Snapshot:
+        return Snapshot(recorder.now, identity_of_run(self), tuple(self.choices), recorder.so_far())
 
     def answer(self, choice: Any) -> None:
         """Answer the pending decision with one of its options; raise a UsageError if that is impossible."""

@@ -28,16 +28,20 @@ def finish(system: System, tells: Iterable[Callable[[System], None]]) -> None:
     Raises
     ------
     StalledError
-        Jobs are still waiting.
+        Jobs are still waiting, held or suspended.
     """
     if len(system.queue):
         raise stalled(system)
     held = system.ledger.first_held()
     if held is not None:
+        _, reason = system.ledger.held.get(held.index, (0, ""))
         raise StalledError(
             f"stalled at t={system.now} s: job {held.id} is held by a gate, and nothing is to come "
-            f"({system.ledger.reason(held.index)})"
+            f"({reason or 'stopped'})"
         )
+    if system.suspended:
+        job = system.jobs[next(iter(system.suspended))]
+        raise StalledError(f"stalled at t={system.now} s: job {job.id} is suspended, and nothing is to come")
     for notify in tells:
         notify(system)
 

@@ -11,17 +11,17 @@ from numpy.typing import NDArray
 
 from hpcsimkit.cluster.base import Cluster, Nodes
 from hpcsimkit.cluster.opaque import Allocation, AnyCluster
-from hpcsimkit.errors import ScheduleError, UsageError
+from hpcsimkit.errors import ScheduleError
 from hpcsimkit.jobs.columns import TIME_LIMIT
 from hpcsimkit.jobs.job import Job
 from hpcsimkit.jobs.queue import QueueOrder, make_queue
 from hpcsimkit.jobs.workload import Workload
-from hpcsimkit.kernel.capacity import Capacity, Listener, Running
-from hpcsimkit.kernel.ledger import Ledger, Mode, State
+from hpcsimkit.kernel.actions import Actions
+from hpcsimkit.kernel.capacity import Listener, Running
+from hpcsimkit.kernel.ledger import Ledger
 from hpcsimkit.kernel.prediction import Prediction
 from hpcsimkit.kernel.restart import Restart
 from hpcsimkit.kernel.service_time import ServiceTime
-from hpcsimkit.results.attempts import Outcome
 
 __all__ = ["RunTimeEstimator", "System"]
 
@@ -64,11 +64,12 @@ class RunTimeEstimator(Protocol):
         ...
 
 
-class System(Capacity):
+class System(Actions):
     """The state that a policy may read (``now, queue, running, cluster, free``) and the actions it may take.
 
-    The actions are :meth:`start`, :meth:`stop`, :meth:`reject` and :meth:`wake`. Each is validated and
-    recorded here, and triggers its callbacks; an invalid action raises an error immediately.
+    The actions are :meth:`start`, :meth:`stop`, :meth:`suspend`, :meth:`resume`, :meth:`reject` and
+    :meth:`wake`. Each is validated and recorded, and triggers its callbacks; an invalid action raises an
+    error immediately.
 
     Attributes
     ----------
@@ -97,6 +98,10 @@ class System(Capacity):
         Starts (rows) and ends (complements of rows) in chronological order; on machines only.
     service_time : ServiceTime or None
         The locality model, as used by :meth:`expected_penalty`.
+    suspended : dict of int to Suspended
+        The suspended jobs by row, in the order in which they were suspended.
+    partitioned : bool
+        Whether the run has several partitions.
     partition : str
         Name of the partition that this system is; empty for the whole cluster, unless it is one partition.
     everywhere : System
@@ -202,7 +207,7 @@ class System(Capacity):
         assert self._estimate_of_job is not None
         row, ledger = job.index, self.ledger
         work = max(self._estimate_of_job(job) - ledger.kept.get(row, 0), 1)
-        return self.restart.duration(work, again=ledger.attempts[row] > 0)
+        return self.restart.duration(work, again=ledger.again(row))
 
     def _checked_estimate(self, job: Job) -> int:
         return self._whole(self.estimator.estimate(job), job)
@@ -215,164 +220,6 @@ class System(Capacity):
                 f"seconds, at least 1 and at most 10^11, found {estimate!r}"
             )
         return int(estimate)
-
-    # --- actions of a policy -------------------------------------------------------------------------
-
-    def start(self, job: Job, allocation: Allocation | None = None, mode: int = Mode.READY) -> None:
-        """Start a waiting job now.
-
-        Parameters
-        ----------
-        job : Job
-            A waiting job.
-        allocation : Allocation, optional
-            The nodes of the job; by default the choice of the cluster.
-        mode : int
-            The start mode to record. Default: ``Mode.READY``.
-
-        Raises
-        ------
-        ScheduleError
-            The job is not waiting (not submitted yet, already started, or rejected), or does not fit.
-        """
-        try:
-            row = job.index
-            waits = self.ledger.state[row] == 1
-        except (AttributeError, TypeError, IndexError):
-            raise self._no_job(job) from None
-        if not waits:
-            raise self._not_waiting(job)
-        if mode not in (1, 2, 3):
-            raise ScheduleError(f"job {job.id} at t={self.now} s: a Mode is needed to start, found {mode!r}")
-        job = self.jobs[row]  # the workload's own job, even if a copy was passed
-        given = allocation
-        level = self.room_for(job) if self.calendar else self.free
-        if allocation is None:
-            allocation = self.cluster.place(job, level)
-        elif self.cluster.holds(job, allocation, level):
-            allocation = self.cluster.granted(job, allocation)
-        else:
-            allocation = None
-        if allocation is None:
-            raise self._no_place(job, given)
-        self.free = self.free - allocation
-        self.version += 1
-        estimate = self.queue.remove(job)
-        self.ledger.begin(row, self.now, mode, estimate)
-        self.running.add(row, self.now + estimate, allocation)
-        if self.allocations is not None:
-            self.allocations[row] = allocation
-            self.events.append(row)
-        self.listener.on_start(job, allocation)
-
-    def reject(self, job: Job) -> None:
-        """Reject a waiting job permanently: it never runs.
-
-        Raises
-        ------
-        ScheduleError
-            The job is not waiting.
-        """
-        try:
-            waits = self.ledger.waits(job.index)
-        except (AttributeError, TypeError, IndexError):
-            raise self._no_job(job) from None
-        if not waits:
-            raise self._not_waiting(job)
-        job = self.jobs[job.index]
-        self.ledger.reject(job.index)
-        self.rejected.append(job.index)
-        self.version += 1
-        self.queue.remove(job)
-        self.listener.on_reject(job)
-
-    def stop(
-        self, job: Job, why: Outcome = Outcome.PREEMPTED, *, requeue: bool = True, delay: int = 0
-    ) -> None:
-        """Stop a running job now; unless it is lost, it waits again.
-
-        It returns to the queue at once, or after the delay; its place there is that of its submission. The
-        rules of the run (:class:`~hpcsimkit.kernel.restart.Restart`) say what it keeps of its work.
-
-        Parameters
-        ----------
-        job : Job
-            A running job.
-        why : Outcome
-            The reason. Default: ``Outcome.PREEMPTED``.
-        requeue : bool
-            Whether the job may start again. Default: True.
-        delay : int
-            Time until the job joins the queue again [s], added to that of the rules. Default: 0.
-
-        Raises
-        ------
-        ScheduleError
-            The job is not running, or the delay is not a whole number of seconds.
-        UsageError
-            Run times depend on the allocations, so that the work of an attempt is unknown.
-        """
-        try:
-            row = job.index
-            runs = self.ledger.state[row] == 2
-        except (AttributeError, TypeError, IndexError):
-            raise self._no_job(job) from None
-        who = f"job {job.id} at t={self.now} s cannot be stopped"
-        if not runs or job not in self.running:
-            raise ScheduleError(f"{who}: it must be running here")
-        if not isinstance(delay, int) or not 0 <= delay <= TIME_LIMIT:
-            raise ScheduleError(f"{who}: delay needs a whole number of seconds from 0 on, found {delay!r}")
-        if self.service_time is not None:
-            raise UsageError(f"{who}: a run with a locality model stops no jobs")
-        self.listener.on_stop(self.jobs[row], Outcome(why), requeue, delay)
-
-    def wake(self, at: int | None, *, planned: bool = False) -> None:
-        """Schedule a pass at a future time [s], irrespective of other events.
-
-        Parameters
-        ----------
-        at : int or None
-            The time; None, if `planned`, for no such pass.
-        planned : bool
-            Whether this pass replaces the one that was planned before, as a plan that has changed needs no
-            pass at its old time. By default, it takes place beside all others.
-
-        Raises
-        ------
-        ScheduleError
-            The time is not in the future, is not a whole second, or is too far ahead.
-        """
-        if at is None and planned:
-            self.listener.on_plan(None)
-            return
-        if at is None or not self.now < at <= self.now + TIME_LIMIT or at != int(at):
-            raise ScheduleError(
-                f"wake-up at t={at} s asked for at t={self.now} s: it must be a whole second that lies ahead"
-                f" (by 10^11 s at most)"
-            )
-        (self.listener.on_plan if planned else self.listener.on_wake)(int(at))
-
-    def _no_place(self, job: Job, allocation: Allocation | None) -> ScheduleError:
-        who = f"job {job.id} at t={self.now} s"
-        if allocation is None or not self.fits(job):
-            until = " until it would end" if self.calendar else ""
-            return ScheduleError(f"{who} {self.cluster.shortage(job, self.room_for(job))}{until}")
-        return ScheduleError(
-            f"{who}: {allocation!r} does not lie within what is free, or is not what it needs"
-        )
-
-    def _no_job(self, found: object) -> ScheduleError:
-        return ScheduleError(f"a job of the workload is needed at t={self.now} s, found {found!r}")
-
-    def _not_waiting(self, job: Job) -> ScheduleError:
-        state = State(self.ledger.state[job.index])
-        if state is State.UNSEEN:
-            found = f"it is submitted at t={job.submit_time} s"
-        elif state is State.REJECTED:
-            found = "it was rejected"
-        else:
-            found = f"it started at t={self.ledger.starts[job.index]} s"
-        return ScheduleError(f"job {job.id} at t={self.now} s cannot start: it must be waiting; {found}")
 
     # --- actions of the simulation -------------------------------------------------------------------
 
@@ -403,9 +250,10 @@ class System(Capacity):
 
     def correct(self, job: Job) -> None:
         """Correct the estimate of a running job that exceeded it."""
-        elapsed, kept = self.now - self.start_time(job), self.ledger.kept.get(job.index, 0)
-        corrected = self._whole(self.estimator.correct(job, elapsed + kept), job) - kept
-        self.ledger.estimates[job.index] = max(corrected, elapsed + 1)
+        elapsed, row = self.now - self.start_time(job), job.index
+        before = self.ledger.kept.get(row, 0) + self.ledger.ran_before(row)
+        corrected = self._whole(self.estimator.correct(job, elapsed + before), job) - before
+        self.ledger.estimates[row] = max(corrected, elapsed + 1)
         self.expect(job)
 
     def expect(self, job: Job) -> None:
@@ -416,20 +264,15 @@ class System(Capacity):
         self.corrections += 1
         self.version += 1
 
-    def _leave(self, job: Job) -> Allocation:
-        """Take back the resources of a running job; return them."""
-        _, _, allocation = self.running.remove(job.index)
-        self.free = self.free + allocation
-        self.version += 1
-        return allocation
-
     # --- actions of gates and of other partitions ---------------------------------------------------
 
-    def withdraw(self, job: Job) -> None:
-        """Remove a job that a gate holds, or that was started or rejected in another partition."""
-        self.queue.remove(job)
-        self.newcomers = [newcomer for newcomer in self.newcomers if newcomer.index != job.index]
-        self.rejected.append(job.index)
+    def withdraw(self, *jobs: Job) -> None:
+        """Remove jobs that a gate holds, or that were started or rejected in another partition."""
+        rows = {job.index for job in jobs}
+        for job in jobs:
+            self.queue.remove(job)
+        self.newcomers = [newcomer for newcomer in self.newcomers if newcomer.index not in rows]
+        self.rejected += [job.index for job in jobs]
         self.version += 1
 
     def occupy(self, job: Job, allocation: Allocation) -> None:

@@ -30,6 +30,7 @@ class Outcome(IntEnum):
     FAILED = 3
     CANCELLED = 4
     REQUEUED = 5
+    SUSPENDED = 6
 
 
 class Attempt(NamedTuple):

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from hpcsimkit.errors import UsageError, nearest
 from hpcsimkit.io.catalogue import loaded, plug_ins
-from hpcsimkit.results.attempts import Attempts, Downtime
+from hpcsimkit.results.attempts import Attempts, Downtime, Outcome
 from hpcsimkit.results.held_shares import total_wait
 from hpcsimkit.results.lost_capacity import Spans, lost_capacity
 from hpcsimkit.results.resource_metrics import (
@@ -496,7 +496,8 @@ def _restarts(result: Result, selection: Selection) -> float:
     attempts = result.attempts
     if attempts is None:
         return 0.0
-    return float(np.maximum(attempts.count(len(result)) - 1, 0)[selection.jobs].sum())
+    resumed = np.bincount(attempts.job[attempts.outcome == Outcome.SUSPENDED], minlength=len(result))
+    return float(np.maximum(attempts.count(len(result)) - 1 - resumed, 0)[selection.jobs].sum())
 
 
 def _share_of_attempts(seconds: Callable[[Attempts], Integers]) -> Function:

@@ -2,27 +2,33 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from operator import add
 from typing import Any, Literal
 
 from hpcsimkit.cluster.machines import Machines
+from hpcsimkit.cluster.opaque import Level
 from hpcsimkit.errors import UsageError
 from hpcsimkit.jobs.job import Job
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.policy import Preemptor
 from hpcsimkit.kernel.system import System
+from hpcsimkit.results.attempts import Outcome
 
 __all__ = ["PreemptLowerTiers"]
 
+MODES = ("requeue", "cancel", "suspend")
 FIRST = ("youngest", "oldest", "least_lost", "smallest", "placement")
 
 
 class PreemptLowerTiers(Preemptor):
     """Jobs of a lower tier are stopped for one of a higher tier.
 
-    The tier of a job is a column of the log. Jobs that are stopped return to the queue; what they keep of
-    their work is up to the ``restart`` rules of the run.
+    The tier of a job is a column of the log. By default, jobs that are stopped return to the queue; what they
+    keep of their work is up to the ``restart`` rules of the run. Suspended jobs go on as soon as their nodes
+    are free and no job of a higher tier waits, else after the starts of a pass; higher tiers first, then
+    those that were suspended first.
 
     Parameters
     ----------
@@ -37,6 +43,12 @@ class PreemptLowerTiers(Preemptor):
         machines that the placement would choose if all of them were stopped. Default: ``"youngest"``.
     exempt_time : int
         Time from its start during which a job is not stopped [s], >= 0. Default: 0.
+    mode : {"requeue", "cancel", "suspend"}
+        Whether a job that is stopped returns to the queue, never runs again, or is suspended. Default:
+        ``"requeue"``.
+    grace_time : int
+        Time for which a job that was chosen runs on before it is stopped [s], >= 0; it is not stopped if no
+        job of a higher tier waits any more. Default: 0.
 
     Examples
     --------
@@ -55,11 +67,20 @@ class PreemptLowerTiers(Preemptor):
         tiers: Sequence[str | int] = (),
         first: Literal["youngest", "oldest", "least_lost", "smallest", "placement"] = "youngest",
         exempt_time: int = 0,
+        mode: Literal["requeue", "cancel", "suspend"] = "requeue",
+        grace_time: int = 0,
     ) -> None:
         self.by = by
         self.tiers = tiers
         self.first = first
         self.exempt_time = exempt_time
+        self.mode = mode
+        self.grace_time = grace_time
+
+    @property
+    def acts_on_running(self) -> bool:  # type: ignore[override]
+        """Whether jobs may have to be resumed while none waits."""
+        return self.mode == "suspend"
 
     def reset(self, system: System) -> None:
         """Find the tier of each job.
@@ -71,11 +92,71 @@ class PreemptLowerTiers(Preemptor):
         """
         if self.first not in FIRST:
             raise UsageError(f"preemptor: first needs one of {', '.join(FIRST)}, found {self.first!r}")
-        if not isinstance(self.exempt_time, int) or self.exempt_time < 0:
-            raise UsageError(
-                f"preemptor: exempt_time needs a whole number, at least 0, found {self.exempt_time!r}"
-            )
+        if self.mode not in MODES:
+            raise UsageError(f"preemptor: mode needs one of {', '.join(MODES)}, found {self.mode!r}")
+        for name in ("exempt_time", "grace_time"):
+            value = getattr(self, name)
+            if not isinstance(value, int) or value < 0:
+                raise UsageError(f"preemptor: {name} needs a whole number, at least 0, found {value!r}")
         self._tier = _tiers(system.workload, self.by, self.tiers)
+        self._graces: dict[int, int] = {}  # when jobs that were chosen may be stopped, by row
+
+    # --- between passes --------------------------------------------------------------------------------
+
+    def before_pass(self, system: System) -> None:
+        """Resume suspended jobs, unless one of a higher tier waits."""
+        if system.suspended:
+            self._resume(system, max((self._tier[job.index] for job in system.queue), default=None))
+
+    def after_pass(self, system: System) -> None:
+        """Resume jobs whose nodes are still free, and let those go on above which no job waits any more."""
+        if system.suspended:
+            self._resume(system)
+        if self._graces:
+            highest = max((self._tier[job.index] for job in system.queue), default=-math.inf)
+            self._graces = {row: at for row, at in self._graces.items() if self._tier[row] < highest}
+
+    def _resume(self, system: System, least: int | None = None) -> None:
+        """Resume the suspended jobs of a least tier, or all, as far as their nodes are free."""
+        tier = self._tier
+        for row in sorted(system.suspended, key=lambda row: -tier[row]):  # stable: those suspended first
+            if (least is None or tier[row] >= least) and system.resumes(system.jobs[row]):
+                system.resume(system.jobs[row])
+
+    # --- the choice ------------------------------------------------------------------------------------
+
+    def victims(self, head: Job, system: System) -> Sequence[Job]:
+        """Return the jobs to stop so that `head` fits; those in their grace only when all are due."""
+        chosen = self._in_grace(head, system)
+        level = self.level(head, system)
+        if chosen and system.cluster.fits(head, system.room_for(head, level)):
+            due = all(self._graces[job.index] <= system.now for job in chosen)
+            return chosen if due else ()
+        return super().victims(head, system)
+
+    def stop(self, job: Job, head: Job, system: System) -> None:
+        """Stop a job that was chosen, or grant it its grace."""
+        if self.grace_time and job.index not in self._graces:
+            self._graces[job.index] = system.now + self.grace_time
+            system.wake(system.now + self.grace_time)
+        elif self.mode == "suspend":
+            system.suspend(job)
+        elif self.mode == "cancel":
+            system.stop(job, Outcome.CANCELLED, requeue=False)
+        else:
+            system.stop(job)
+
+    def level(self, head: Job, system: System) -> Level:
+        """Return the capacity that is free, or will be once lower jobs in their grace are stopped."""
+        level = system.free
+        for job in self._in_grace(head, system):
+            level = level + system.running.allocation(job)
+        return level
+
+    def _in_grace(self, head: Job, system: System) -> list[Job]:
+        """Return the running jobs of lower tiers that are to be stopped."""
+        jobs = [system.jobs[row] for row in self._graces if self._tier[row] < self._tier[head.index]]
+        return [job for job in jobs if job in system.running]
 
     def candidates(self, head: Job, system: System) -> Sequence[Job]:
         """Return the running jobs of lower tiers, the lowest tier first."""
@@ -83,7 +164,9 @@ class PreemptLowerTiers(Preemptor):
         lower = [
             job
             for job in system.running_jobs()
-            if tier[job.index] < tier[head.index] and now - ledger.starts[job.index] >= self.exempt_time
+            if tier[job.index] < tier[head.index]
+            and now - ledger.starts[job.index] >= self.exempt_time
+            and job.index not in self._graces
         ]
         if self.first == "placement" and isinstance(system.cluster, Machines):
             lower = _where_placed(head, lower, system)

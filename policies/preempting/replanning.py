@@ -92,6 +92,8 @@ class Replanning(Policy):
                     continue
                 stops.append(job)
                 staying.add(job.index)
+                if system.restart.delay:  # it may not start elsewhere at once
+                    continue
             allocation = cluster.place(job, level)
             if allocation is not None:
                 level = sub(level, allocation)

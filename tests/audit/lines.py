@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from hpcsimkit import Simulation, default_workload, make
 from hpcsimkit.agents.agent import Agent
 from hpcsimkit.agents.networks.numpy_networks import Dense
 from hpcsimkit.agents.schedinspector.features import InspectorFeatures
@@ -30,6 +31,7 @@ from tests.fuzz.seeds import (
     CUSH,
     EAGLE,
     EXPERIMENT,
+    FAILURES,
     JOB_SETS,
     MACHINES_CSV,
     MACHINES_TOML,
@@ -124,7 +126,7 @@ def files() -> Files:
     texts = {
         "log.swf": swf(), "weeks.swf": log_of_weeks(), "jobs.sacct": SACCT, "table.csv": TABLE, "pods.csv": OPENB, "philly.csv": PHILLY,
         "eagle.csv": EAGLE, "jobs.json": SLURM_JSON, "20240101": PBS, "accounting": SGE, "batsim.json": BATSIM, "sets.csv": JOB_SETS, "machines.csv": MACHINES_CSV, "machines.toml": MACHINES_TOML, "nodes.txt": NODES,
-        "partitions.toml": PARTITIONS, "partitions.txt": SCONTROL, "calendar.toml": CALENDAR, "reservations.txt": RESERVATIONS, "experiment.toml": EXPERIMENT, "sweep.toml": SWEEP,
+        "partitions.toml": PARTITIONS, "partitions.txt": SCONTROL, "calendar.toml": CALENDAR, "reservations.txt": RESERVATIONS, "failures.csv": FAILURES, "experiment.toml": EXPERIMENT, "sweep.toml": SWEEP,
         "training.toml": SHORT, "trainings.toml": TRAININGS, "cush.toml": CUSH, "paper/plan.toml": PLAN,
         "paper/published.toml": PUBLISHED, "paper/report.md.jinja": PAGE, "curve.csv": "steps,validation\n10,5.5\n20,4.5\n", "policy.json": json.dumps({"policy": "sjf+easy", "log": "kth"}),
     }  # fmt: skip
@@ -199,6 +201,16 @@ def checkpoint() -> None:
     CHECKPOINTS.write({"weight": np.ones(2, np.float32)}, {"rounds": 5, "seed": "1"})
 
 
+def plain_run() -> Simulation:
+    """Return a small simulation whose policy remembers a plan."""
+    return Simulation(default_workload(np.random.default_rng(1)).first(20), make("fcfs+conservative"))
+
+
+def snapshot() -> None:
+    """Leave a snapshot of this simulation."""
+    plain_run().snapshot(4000).write("snapshot.npz")
+
+
 def remember() -> None:
     """Leave a file with code that the user has allowed for a folder, by an earlier `--remember`."""
     from hpcsimkit.experiments import consent
@@ -240,6 +252,10 @@ LINES: dict[str, tuple[Line, ...]] = {
         line(
             f"compare {PARTITIONED} --calendar calendar.toml -p fcfs+easy --no-report -q --out out",
             F.SACCT, F.MACHINES, F.PARTITIONS, F.CALENDAR,
+        ),
+        line(
+            "compare jobs.sacct --machines machines.csv --failures failures.csv -p fcfs+easy --no-report -q --out out",
+            F.SACCT, F.MACHINES, F.FAILURES,
         ),
         line(COMPARE, F.EXPERIMENT, F.PROVENANCE, F.CONSENT, after=(COMPARE, remember)),
         line(COMPARE, F.EXPERIMENT, F.LOCK, after=(lock,), start=hold),
@@ -301,6 +317,14 @@ LINES: dict[str, tuple[Line, ...]] = {
 
 READERS: dict[str, tuple[Line, ...]] = {
     "Result.load": (line("Result.load", F.RESULT, call=lambda: repr(Result.load("result.npz"))),),
+    "Snapshot.read": (
+        line(
+            "Snapshot.read",
+            F.SNAPSHOT,
+            after=(snapshot,),
+            call=lambda: plain_run().resume("snapshot.npz").run(),
+        ),
+    ),
     "read_job_sets": (line("read_job_sets", F.JOB_SETS, call=lambda: read_job_sets("sets.csv")),),
     "Checkpoints.read": (
         line("Checkpoints.read", F.CHECKPOINT, after=(checkpoint,), call=lambda: repr(CHECKPOINTS.read())),

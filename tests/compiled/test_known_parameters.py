@@ -116,4 +116,5 @@ def test_clusters_and_begun_runs_have_no_parameter_that_would_be_ignored() -> No
     """A further one has to be compiled, or refused in :mod:`hpcsimkit.compiled.support`; notes decide nothing."""
     assert set(signature(Nodes).parameters) == {"count"}
     assert set(signature(Machines).parameters) == {"names", "resources", "amounts", "features", "notes"}
-    assert {field.name for field in fields(Begun)} == {"at", "started", "allocations"}
+    past = {"rejected", "before"}  # refused by `has_past`
+    assert {field.name for field in fields(Begun)} == {"at", "started", "allocations", "partitions", *past}

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from hpcsimkit.engine import code_version as versions
-from hpcsimkit.engine.code_version import code_files, code_version, hash_of_kit
+from hpcsimkit.engine.code_version import code_files, code_version
 from hpcsimkit.engine.user_code import forget
 from hpcsimkit.experiments.parts.trust import CALLER, version_of
+from hpcsimkit.io import own_code
+from hpcsimkit.io.own_code import hash_of_kit
 
 FILES = {
     "studied.py": "import helper, numpy, json\nfrom pack import inner\nclass Best: pass\n",
@@ -65,7 +66,7 @@ def test_the_whole_kit_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         kit / "cli" / "b.py",
         kit / "reports/templates/c.jinja",
     ]
-    monkeypatch.setattr(versions, "ROOT", kit)
+    monkeypatch.setattr(own_code, "ROOT", kit)
     seen = set()
     for file in [None, *files]:
         if file is not None:

@@ -68,6 +68,8 @@ class NaiveAttempts:
         sjf: bool = False,
         easy: bool = False,
         tiers: Sequence[int] | None = None,
+        mode: str = "requeue",
+        grace: int = 0,
     ) -> None:
         self.jobs = [Job(j, *row, tier=0 if tiers is None else tiers[j]) for j, row in enumerate(rows)]
         self.size, self.rules, self.sjf, self.easy, self.preempts = size, rules, sjf, easy, tiers is not None
@@ -77,6 +79,10 @@ class NaiveAttempts:
         self.waiting: list[Job] = []
         self.running: list[Job] = []
         self.stopped: list[Job] = []
+        self.suspended: list[Job] = []
+        self.mode, self.grace = mode, grace
+        self.graces: dict[int, int] = {}
+        self.wakes: set[int] = set()
         self.over = 0
         self.clock = 0
 
@@ -126,6 +132,25 @@ class NaiveAttempts:
         else:
             self.enqueue(job)
 
+    def preempt(self, job: Job, now: int) -> None:
+        if self.mode == "requeue":
+            self.stop(job, now, failed=False)
+            return
+        self.running.remove(job)
+        job.attempts.append((job.started, now))
+        if self.mode == "cancel":
+            self.over += 1
+        else:
+            job.left = max(job.expected - now, 1)  # type: ignore[attr-defined]
+            self.suspended.append(job)
+
+    def resume(self, now: int, least: int) -> None:
+        for job in sorted(self.suspended, key=lambda job: -job.tier):
+            if job.tier >= least and job.nodes <= self.free:
+                self.suspended.remove(job)
+                self.running.append(job)
+                job.started, job.expected = now, now + job.left  # type: ignore[attr-defined]
+
     def complete(self, job: Job, now: int) -> bool:
         if job.done < job.run or job.pause:
             return False
@@ -153,10 +178,12 @@ class NaiveAttempts:
 
     def simulate(self) -> list[list[tuple[int, int]]]:
         """Return start and end of each attempt of each job."""
-        now, again = 0, False
+        now, again, steps = 0, False, 0
         while self.over < len(self.jobs):
+            steps += 1
+            assert steps < 20_000, "some job never ends"
             change = self.instant(now, again)
-            if change and self.waiting:
+            if change and (self.waiting or self.mode == "suspend"):
                 self.do_pass(now)
                 self.drain(now)
             again = any(job.run == job.done and not job.pause for job in self.running)
@@ -186,7 +213,7 @@ class NaiveAttempts:
             job.back = -1
             self.enqueue(job)
             change = True
-        return change or bool(back)
+        return change or bool(back) or now in self.wakes
 
     def fail(self, outage: Outage, now: int) -> None:
         if outage.drain:
@@ -219,6 +246,13 @@ class NaiveAttempts:
         return (job.asked if self.sjf else job.submit, job.arrived)
 
     def do_pass(self, now: int) -> None:
+        self.resume(now, max((job.tier for job in self.waiting), default=-1))
+        self.start_jobs(now)
+        self.resume(now, -1)
+        highest = max((job.tier for job in self.waiting), default=-1)
+        self.graces = {number: at for number, at in self.graces.items() if self.jobs[number].tier < highest}
+
+    def start_jobs(self, now: int) -> None:
         while self.waiting:
             head = min(self.waiting, key=self.key)
             if head.nodes > self.free and not (self.preempts and self.make_room(head, now)):
@@ -243,18 +277,31 @@ class NaiveAttempts:
 
     def make_room(self, head: Job, now: int) -> bool:
         lower = sorted(
-            (job for job in self.running if job.tier < head.tier),
+            (job for job in self.running if job.tier < head.tier and job.number not in self.graces),
             key=lambda job: (job.tier, -job.started, job.number),
         )
+        mine = [number for number in self.graces if self.jobs[number].tier < head.tier]
+        mine_running = [self.jobs[number] for number in mine if self.jobs[number] in self.running]
+        coming = self.free + sum(job.nodes for job in mine_running)
+        if coming >= head.nodes:
+            if not all(self.graces[job.number] <= now for job in mine_running):
+                return False
+            for job in mine_running:
+                self.preempt(job, now)
+            return True
         chosen: list[Job] = []
         for job in lower:
-            if self.free + sum(each.nodes for each in chosen) < head.nodes:
+            if coming + sum(each.nodes for each in chosen) < head.nodes:
                 chosen.append(job)
-        if self.free + sum(each.nodes for each in chosen) < head.nodes:
+        if coming + sum(each.nodes for each in chosen) < head.nodes:
             return False
         for job in chosen[:-1]:
-            if self.free + sum(each.nodes for each in chosen) - job.nodes >= head.nodes:
+            if coming + sum(each.nodes for each in chosen) - job.nodes >= head.nodes:
                 chosen.remove(job)
         for job in chosen:
-            self.stop(job, now, failed=False)
-        return True
+            if self.grace:
+                self.graces[job.number] = now + self.grace
+                self.wakes.add(now + self.grace)
+            else:
+                self.preempt(job, now)
+        return not self.grace

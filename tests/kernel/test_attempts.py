@@ -229,6 +229,9 @@ def situations(draw: st.DrawFn) -> tuple[list[Row], int, list[naive.Outage], nai
     )
     tiers = draw(st.none() | st.lists(st.integers(0, 2), min_size=len(rows), max_size=len(rows)))
     policy = {"sjf": draw(st.booleans()), "easy": draw(st.booleans()), "tiers": tiers}
+    if tiers is not None:
+        policy["mode"] = draw(st.sampled_from(["requeue", "requeue", "cancel", "suspend", "suspend"]))
+        policy["grace"] = draw(st.sampled_from([0, 0, 0, 2, 6]))
     return rows, size, outages, rules, policy
 
 
@@ -241,11 +244,13 @@ def by_the_kit(
     sjf: bool,
     easy: bool,
     tiers: list[int] | None,
+    mode: Any = "requeue",
+    grace: int = 0,
 ) -> Result:
     policy = Pipeline(
         SJF() if sjf else FCFS(),
         backfiller=EASY() if easy else None,
-        preemptor=None if tiers is None else PreemptLowerTiers(),
+        preemptor=None if tiers is None else PreemptLowerTiers(mode=mode, grace_time=grace),
     )
     listed = [Outage(o.start, o.end, o.nodes, (), o.position, o.drain) for o in outages]
     preempted = "anew" if rules.anew else "continue"

@@ -252,3 +252,10 @@ def test_an_empty_calendar_changes_nothing(
     plain, empty = run(jobs, policy), run(jobs, policy, calendar=Calendar())
     assert plain.options == empty.options and plain.passes == empty.passes
     assert np.array_equal(plain.start_time, empty.start_time)
+
+
+def test_windows_begin_while_a_gate_holds_the_only_job() -> None:
+    """It may start from 30 s on, within the second window."""
+    jobs = workload([(0, 5, 5, 4)], 4, begin_time=[30])
+    calendar = Calendar([Window(10, 20, 4), Window(25, 50, 1)])
+    assert starts(jobs, "fcfs", calendar=calendar) == [50]

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from hpcsimkit import default_workload
 from hpcsimkit.cluster.machines import Machines
 from hpcsimkit.cluster.outages import Outage, Outages
 from hpcsimkit.cluster.partitions import Partition, Partitions
@@ -17,15 +18,17 @@ from hpcsimkit.experiments.parts.registry import make
 from hpcsimkit.jobs.job import Job
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.after_jobs import AfterJobs, terms_of
+from hpcsimkit.kernel.decision import External
 from hpcsimkit.kernel.event_order import DirlabOrder
 from hpcsimkit.kernel.gate import Gate, Held
 from hpcsimkit.kernel.job_gates import ArrayLimits, BeginTimes, Holds, Licenses, licenses_in
 from hpcsimkit.kernel.ledger import State
 from hpcsimkit.kernel.observers import Observer
-from hpcsimkit.kernel.policy import Policy
+from hpcsimkit.kernel.policy import Admission, Policy
 from hpcsimkit.kernel.recording import Trace
 from hpcsimkit.kernel.simulation import Simulation
 from hpcsimkit.kernel.system import System
+from hpcsimkit.policies import EASY, FCFS, LCFS, Pipeline
 from hpcsimkit.results.held_shares import held_shares
 from hpcsimkit.results.metrics import measure
 from hpcsimkit.results.result import Result
@@ -155,6 +158,16 @@ def test_a_start_in_one_partition_takes_jobs_out_of_the_queues_of_others() -> No
         result = Simulation(jobs, make(policy), cluster, licenses={"x": 1}).run()
         assert result.start_time.tolist() == [0, 0, 5, 14, 5]
         assert held(result) == [(4, 5, 14, "Licenses")]
+
+
+def test_a_pass_follows_in_each_partition_whose_queue_a_job_has_left() -> None:
+    """Job 4 is the head of b from 1 on; at 5, job 3 takes the licence in a, and job 5 starts in b at once."""
+    rows = [(0, 5, 5, 2), (0, 20, 20, 1), (1, 9, 9, 1), (1, 9, 9, 2), (2, 3, 3, 1)]
+    jobs = two_partitions(workload(rows, 4, licenses=["", "", "x", "x", ""]), [0, 1, 0, 1, 1])
+    cluster = Partitions([Partition("a", nodes=2), Partition("b", nodes=2)])
+    result = Simulation(jobs, make("fcfs"), cluster, licenses={"x": 1}).run()
+    assert result.start_time.tolist() == [0, 0, 5, 20, 5]
+    assert held(result) == [(4, 5, 14, "Licenses")]
 
 
 def test_any_gate_holds_a_job() -> None:
@@ -491,7 +504,6 @@ def test_begin_times_and_holds() -> None:
 
 def test_a_time_counts_as_something_to_come() -> None:
     """An inspector that holds job 1 until job 2 has begun is no stall: the begin time lies ahead."""
-    from hpcsimkit.kernel.pipeline import Pipeline
     from hpcsimkit.kernel.policy import Inspector
 
     class Waits(Inspector):
@@ -547,9 +559,13 @@ def test_wrong_pools_and_columns() -> None:
         run(jobs, "fcfs", licenses="x:1")
     with pytest.raises(WorkloadError, match="job 1: begin_time needs -1 to"):
         workload(THREE, 3, begin_time=[-7, 0, 0])
-    for columns in ({"array_limit": [1, 1, 1]}, {"array_limit": [0, -1, -1], "array_job": [1, 1, 1]}):
+    for columns in (
+        {"array_limit": [1, 1, 1]},
+        {"array_limit": [0, -1, -1], "array_job": [1, 1, 1]},
+        {"array_limit": [-1, 2, 3], "array_job": [1, 1, 1]},
+    ):
         with pytest.raises(
-            WorkloadError, match="an array limit needs an array_job and a limit of at least 1"
+            WorkloadError, match="an array limit needs an array_job and one limit of at least 1"
         ):
             run(workload(THREE, 3, **columns), "fcfs", gates=(ArrayLimits(),))
 
@@ -582,3 +598,160 @@ def test_the_trace_says_who_is_held(tmp_path: Path) -> None:
     with Trace(tmp_path / "t.jsonl") as trace:
         run(workload(THREE, 3, begin_time=[20, -1, -1]), "fcfs", gates=(BeginTimes(),), observers=[trace])
     assert '"event": "hold", "job": 1, "reason": "BeginTime"' in (tmp_path / "t.jsonl").read_text()
+
+
+# --- the gate of a pipeline --------------------------------------------------------------------------------
+
+
+class Skips(Admission):
+    """Skips some jobs until a time."""
+
+    reason = "NotYet"
+
+    def __init__(self, ids: tuple[int, ...], until: int) -> None:
+        self.ids = ids
+        self.until = until
+
+    def admits(self, job: Job, system: System) -> bool:
+        return job.id not in self.ids or system.now >= self.until
+
+
+def test_a_skipped_job_blocks_no_other_and_is_asked_about_in_each_pass() -> None:
+    """Job 2, at the head, is skipped at 0, 1 and 3, and starts at 10; job 3 passes it."""
+    left: list[int] = []
+
+    class Watches(Observer):
+        def on_finish(self, system: System) -> None:
+            left.append(system.arrivals_left)
+
+    jobs = workload([(0, 10, 10, 3), (0, 5, 5, 2), (1, 2, 2, 1)], 4)
+    for policy in ("fcfs", "fcfs+easy", "fcfs+conservative"):
+        chosen = make(policy)
+        assert isinstance(chosen, Pipeline)
+        chosen.gate = Skips((2,), 5)
+        result = run(jobs, chosen, observers=[Watches()])
+        assert left.pop() == 0
+        assert result.start_time.tolist() == [0, 10, 1]
+        assert held(result) == [(2, 0, 10, "NotYet")]
+
+
+def test_backfilled_jobs_are_asked_about_too() -> None:
+    """Job 2 is the head; jobs 3 and 4 would be backfilled, but 3 is skipped until the pass at 5."""
+    rows = [(0, 10, 10, 3), (0, 9, 9, 4), (0, 5, 5, 1), (0, 5, 5, 1)]
+    policy = Pipeline(backfiller=EASY(), gate=Skips((3,), 5))
+    result = run(workload(rows, 4), policy)
+    assert result.start_time.tolist() == [0, 10, 5, 0]
+    fitting = run(workload(rows, 4), Pipeline(fitting=True, gate=Skips((3,), 5)))
+    assert fitting.start_time.tolist() == [0, 10, 5, 0]
+
+
+def test_a_pass_follows_max_interval_after_a_job_was_skipped() -> None:
+    jobs = workload([(0, 50, 50, 1), (0, 5, 5, 1)], 4)
+    for interval, start in ((None, 50), (7, 21)):
+        policy = Pipeline(gate=Skips((2,), 20), max_interval=interval)
+        assert starts(jobs, policy) == [0, start]
+
+
+def test_a_skipped_job_also_passes_the_gates_of_the_run() -> None:
+    """Job 2 is skipped at 0; at 3, job 3 takes the licence before the next pass can let job 2 in."""
+    jobs = workload([(0, 50, 50, 1), (0, 5, 5, 1), (3, 9, 9, 1)], 4, licenses=["", "x", "x"])
+    policy = Pipeline(order=LCFS(), gate=Skips((2,), 4))
+    result = run(jobs, policy, licenses={"x": 1})
+    assert result.start_time.tolist() == [0, 12, 3]
+    assert held(result) == [(2, 0, 3, "NotYet"), (2, 3, 12, "Licenses")]
+
+
+def test_skipping_what_does_not_fit_is_greedy_list_scheduling() -> None:
+    log = default_workload(np.random.default_rng(2)).first(300)
+    assert run(log, "sjf+admit-fitting").hash == run(log, "sjf+greedy").hash
+    assert run(log, "sjf+admit-fitting").hash == run(log, "sjf+fitting").hash
+
+
+def test_at_random_by_the_seed() -> None:
+    log = default_workload(np.random.default_rng(2)).first(100)
+    one, again, other = (run(log, "fcfs+easy+random-admission(0.3)", seed=seed) for seed in (1, 1, 2))
+    assert one.hash == again.hash != other.hash
+    assert run(log, "fcfs+easy+random-admission(0)").hash == run(log, "fcfs+easy").hash
+    with pytest.raises(UsageError, match="share needs a number from 0 to 1, found 2"):
+        run(log, "fcfs+random-admission(2)")
+
+
+def test_wrong_gates_of_pipelines() -> None:
+    jobs = workload(ROWS, 4)
+    with pytest.raises(
+        StalledError, match="job 1 at t=0 s is held although nothing runs and nothing is to come"
+    ):
+        run(jobs.first(1), Pipeline(gate=Skips((1,), 5)))
+    with pytest.raises(UsageError, match="the gate of a pipeline needs a Admission, found FCFS"):
+        run(jobs, Pipeline(gate=FCFS()))  # type: ignore[arg-type]
+    in_partitions = two_partitions(jobs, [0, 1, 0, 0])
+    cluster = Partitions([Partition("a", nodes=4), Partition("b", nodes=4)])
+    with pytest.raises(UsageError, match="needs a cluster without partitions, found partition 'a'"):
+        Simulation(in_partitions, Pipeline(gate=Skips((1,), 5)), cluster).run()
+    with pytest.raises(UsageError, match="it knows no gate of Pipeline"):
+        run(jobs, Pipeline(gate=Skips((1,), 5)), simulator="compiled")
+
+
+def test_an_agent_at_the_gate() -> None:
+    """Asked about jobs 1 and 2 at 0: the second is skipped, and asked about again when job 3 comes."""
+    jobs = workload([(0, 9, 9, 1), (0, 9, 9, 1), (4, 9, 9, 1)], 3)
+    simulation = Simulation(jobs, Pipeline(gate=External()))
+    asked: list[tuple[int, int, int]] = []
+    while (decision := simulation.next_decision()) is not None:
+        assert decision.job is not None
+        asked.append((decision.system.now, decision.job.id, len(decision.options)))
+        simulation.answer(decision.job.id != 2 or decision.system.now > 0)
+    assert asked == [(0, 1, 2), (0, 2, 2), (4, 2, 2), (4, 3, 2)]
+    result = simulation.result()
+    assert result.start_time.tolist() == [0, 4, 4]
+    assert held(result) == [(2, 0, 4, "Admission")]
+    assert result.choices[0] == ("gate", 0)
+
+
+def test_an_environment_of_the_seat() -> None:
+    pytest.importorskip("gymnasium")
+    from hpcsimkit.agents.schedinspector.features import InspectorFeatures
+    from hpcsimkit.agents.spaces.episodes import Fixed
+    from hpcsimkit.agents.spaces.masks import AcceptReject
+    from hpcsimkit.agents.spaces.rewards import MinusMeanWait
+    from hpcsimkit.envs.environment import SchedulingEnv
+
+    jobs = workload([(0, 9, 9, 1), (0, 9, 9, 1), (4, 9, 9, 1)], 3)
+    env = SchedulingEnv(
+        Fixed(jobs),
+        Pipeline(gate=External()),
+        InspectorFeatures(),
+        AcceptReject(),
+        MinusMeanWait(),
+        stage="gate",
+    )
+    env.reset(seed=0)
+    rewards = [env.step(action) for action in (0, 1, 0, 0)]
+    assert [over for _, _, over, _, _ in rewards] == [False, False, False, True]
+    assert sum(reward for _, reward, *_ in rewards) == pytest.approx(-4 / 3)
+
+
+@pytest.mark.parametrize(
+    "policy", ["fcfs+easy+random-admission(0.4)", "sjf+conservative+random-admission(0.4)"]
+)
+def test_a_run_with_gates_goes_on_from_a_snapshot(policy: str) -> None:
+    log = default_workload(np.random.default_rng(3)).first(120)
+    columns = {
+        **log.columns,
+        "licenses": [("x", "", "x:2")[j % 3] for j in range(120)],
+        "dependency": [f"afterany:{log.id[j - 5]}" if j % 7 == 6 else "" for j in range(120)],
+        "begin_time": np.where(np.arange(120) % 11 == 3, log.submit_time + 5000, -1),
+    }
+    jobs = Workload(columns, machine_size=log.machine_size)
+
+    def simulation() -> Simulation:
+        return Simulation(jobs, make(policy), gates=(*AFTER, BeginTimes()), licenses={"x": 3})
+
+    whole = simulation().run()
+    assert {"Admission", "BeginTime", "Dependency", "Licenses"} == set(
+        whole.held.reasons if whole.held else ()
+    )
+    for at in np.quantile(whole.submit_time, [0.1, 0.5, 0.9], method="lower").tolist():
+        again = simulation().resume(simulation().snapshot(at)).run()
+        assert again.hash == whole.hash
+        assert held(again) == held(whole)

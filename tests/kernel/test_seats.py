@@ -16,7 +16,7 @@ from hpcsimkit.jobs.job import Job
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.decision import Decision, External
 from hpcsimkit.kernel.pipeline import Pipeline
-from hpcsimkit.kernel.policy import Inspector, Order, Placement
+from hpcsimkit.kernel.policy import Admission, Inspector, Order, Placement
 from hpcsimkit.kernel.simulation import Simulation
 from hpcsimkit.kernel.system import System
 from hpcsimkit.policies.backfill.backfilling import EASY
@@ -38,6 +38,13 @@ class Balanced(Inspector):
     """Holds a job that is wider than what is idle and has waited less than an hour."""
 
     def accept(self, job: Job, system: System) -> bool:
+        return job.nodes <= system.free or system.now - job.submit_time >= 3600 or not system.anything_ahead
+
+
+class Eager(Admission):
+    """Skips a job that is wider than what is idle and has waited less than an hour."""
+
+    def admits(self, job: Job, system: System) -> bool:
         return job.nodes <= system.free or system.now - job.submit_time >= 3600 or not system.anything_ahead
 
 
@@ -98,6 +105,11 @@ SEATS: dict[str, Seat] = {
         lambda: Pipeline(order=SJF(), backfiller=EASY()),
         lambda: Pipeline(order=SJF(), backfiller=External()),
         {"backfiller": first},
+    ),
+    "gate": (
+        lambda: Pipeline(gate=Eager(), backfiller=EASY(), max_interval=600),
+        lambda: Pipeline(gate=External(), backfiller=EASY(), max_interval=600),
+        {"gate": balanced},
     ),
     "all": (
         lambda: Pipeline(SJF(), Balanced(), Everywhere(), EASY(), max_rejections=3),

@@ -14,17 +14,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hpcsimkit.cluster.machines import Machines
-from hpcsimkit.errors import UsageError
+from hpcsimkit.cluster.outages import Outage, Outages
+from hpcsimkit.errors import ScheduleError, StalledError, UsageError
 from hpcsimkit.experiments.parts.registry import make
+from hpcsimkit.jobs.job import Job
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.decision import External
+from hpcsimkit.kernel.policy import Estimator, Policy
 from hpcsimkit.kernel.restart import Restart
 from hpcsimkit.kernel.simulation import Simulation
+from hpcsimkit.kernel.system import System
 from hpcsimkit.policies import EASY, FCFS, Pipeline
 from hpcsimkit.policies.preempting.preemptors import PreemptLowerTiers
 from hpcsimkit.policies.preempting.replanning import LAS, SRTF, Gittins, SmallestPreemptive
+from hpcsimkit.results.attempts import Outcome
+from hpcsimkit.results.metrics import measure
 from tests.drawn import examples
+from tests.kernel import machine_cases
 from tests.kernel.helpers import Row, rows_and_size, run, workload
+from tests.kernel.machine_helpers import asked, jobs_on_machines
 from tests.kernel.test_attempts import attempts
 
 NEVER = 10**18
@@ -310,3 +318,214 @@ def test_wrong_parameters_are_refused(policy: Any, message: str) -> None:
 def test_replanning_policies_show_their_parameters() -> None:
     assert repr(SmallestPreemptive()) == "SmallestPreemptive()"
     assert repr(make("las(promote=2)")) == "LAS(promote=2)"
+
+
+# --- modes of preemption -------------------------------------------------------------------------------------
+
+TWO_TIERS = {"submit_time": [0, 5], "run_time": [20, 4], "nodes": [2, 2], "queue": [1, 2]}
+
+
+@pytest.mark.parametrize(
+    ("options", "ends", "outcomes"),
+    [
+        ("", [24, 9], ["PREEMPTED", "COMPLETED"]),
+        ("mode=cancel", [5, 9], ["CANCELLED"]),
+        ("mode=suspend", [24, 9], ["SUSPENDED", "COMPLETED"]),
+        ("grace_time=3", [24, 12], ["PREEMPTED", "COMPLETED"]),
+        ("grace_time=15", [20, 24], None),
+        ("mode=suspend, grace_time=3", [24, 12], ["SUSPENDED", "COMPLETED"]),
+    ],
+)
+def test_modes_and_grace(options: str, ends: list[int], outcomes: list[str] | None) -> None:
+    """The second job comes at 5 s; the first one has 15 s left."""
+    result = Simulation(Workload(TWO_TIERS, machine_size=2), make(f"fcfs+preempt({options})")).run()
+    assert result.end_time.tolist() == ends
+    if outcomes is None:
+        assert result.attempts is None
+    else:
+        assert result.attempts is not None
+        first = result.attempts.outcome[result.attempts.job == 0]
+        again = result.attempts.submit_time[result.attempts.job == 0][1:]
+        assert again.tolist() == [5 if "grace" not in options else 8] * (len(outcomes) - 1)
+        assert [Outcome(each).name for each in first] == outcomes
+        assert measure(result, names=["restarts"])["restarts"] == outcomes.count("PREEMPTED")
+
+
+def test_a_suspended_job_keeps_its_memory_and_its_machine() -> None:
+    """The third job needs the memory of the first, which is suspended on node1; the first goes on there, not on node2."""
+    cluster = Machines.of(2, cpus=4, memory="8 B")
+    jobs = [
+        asked(0, 20, cpus=4, memory=6),
+        asked(5, 4, cpus=4, memory=2),
+        asked(6, 2, cpus=1, memory=4),
+        asked(0, 30, cpus=4, memory=1),
+    ]
+    workload = jobs_on_machines(jobs, queue=[0, 2, 2, 1])
+    result = Simulation(workload, make("fcfs+preempt(mode=suspend)"), cluster).run()
+    assert result.attempts is not None and result.attempts.placements is not None
+    rows = zip(
+        result.attempts.job.tolist(),
+        result.attempts.start_time.tolist(),
+        result.attempts.end_time.tolist(),
+        result.attempts.placements.words(),
+        strict=True,
+    )
+    # At 6 s, node2's job is suspended, too: it keeps 1 of 8 for a request of 4.
+    assert list(rows) == [
+        (0, 0, 5, "node1"),
+        (0, 9, 24, "node1"),
+        (1, 5, 9, "node1"),
+        (2, 6, 8, "node2"),
+        (3, 0, 6, "node2"),
+        (3, 8, 32, "node2"),
+    ]
+
+
+def test_a_suspended_job_fails_with_its_machine() -> None:
+    """What it had done in both of its parts is lost."""
+    cluster = Machines.of(1, cpus=4)
+    workload = jobs_on_machines([asked(0, 20, cpus=4), asked(5, 4, cpus=4)], queue=[1, 2])
+    for start, expected in (
+        (7, [(0, 5, "FAILED", 0, 5), (8, 8, "SUSPENDED", 0, 0), (12, 32, "COMPLETED", 20, 0)]),
+        (12, [(0, 5, "SUSPENDED", 0, 5), (9, 12, "FAILED", 0, 3), (13, 33, "COMPLETED", 20, 0)]),
+    ):
+        outages = Outages([Outage(start, start + 1, machines=(0,))])
+        result = Simulation(workload, make("fcfs+preempt(mode=suspend)"), cluster, outages=outages).run()
+        each = result.attempts
+        assert each is not None
+        rows = [
+            (int(each.start_time[k]), int(each.end_time[k]), Outcome(each.outcome[k]).name, int(each.work[k]), int(each.lost[k]))
+            for k in np.flatnonzero(each.job == 0)
+        ]  # fmt: skip
+        assert rows == expected, start
+        policy, cost = make("fcfs+preempt(mode=suspend)"), Restart(cost=2)
+        costly = Simulation(workload, policy, cluster, outages=outages, restart=cost).run()
+        assert costly.end_time[0] == result.end_time[0] + (2 if start == 12 else 4)
+
+
+@pytest.mark.parametrize(
+    ("policy", "late", "start"),
+    [
+        ("fcfs", (8, 50, 1), 30),  # H starts at 6 s, when W ends; so V has a new grace from 20 s on
+        ("sjf", (8, 5, 1), 15),  # H2 takes what H has waited for
+    ],
+)
+def test_whom_a_grace_is_for(policy: str, late: tuple[int, int, int], start: int) -> None:
+    if policy == "fcfs":
+        rows = [(0, 100, 0), (0, 6, 1), (5, 60, 1), (20, *late[1:])]
+    else:
+        rows = [(0, 100, 0), (5, 50, 1), late]
+    columns = dict(zip(("submit_time", "run_time", "queue"), zip(*rows, strict=True), strict=True))
+    jobs = Workload({**columns, "nodes": [1] * len(rows)}, machine_size=2 if policy == "fcfs" else 1)
+    result = Simulation(jobs, make(f"{policy}+preempt(grace_time=10)")).run()
+    assert result.start_time[-1] == start
+    assert result.attempts is not None and result.attempts.count(len(rows))[0] == 2
+
+
+def test_a_job_that_was_suspended_is_expected_to_end_later() -> None:
+    """It is suspended after 3 s, until 8 s; at 10 s, it has run for its estimate of 5 s."""
+    seen = []
+
+    class Late(Estimator):
+        corrects = True
+
+        def estimate(self, job: Job) -> int:
+            return 5
+
+        def correct(self, job: Job, elapsed: int) -> int:
+            seen.append(elapsed)
+            return 9
+
+    class Pause(Pipeline):
+        def schedule(self, system: System) -> Any:
+            if system.now == 3:
+                system.suspend(system.jobs[0])
+            if system.now == 8:
+                system.resume(system.jobs[0])
+                assert system.running.expected_end(system.jobs[0]) == 10
+            if system.now == 10:
+                assert system.running.expected_end(system.jobs[0]) == 14
+            yield from super()._run(system)
+
+    columns = {"submit_time": [0, 3, 8, 10], "run_time": [20, 1, 1, 1], "nodes": [1, 1, 2, 2]}
+    Simulation(Workload(columns, machine_size=2), Pause(estimates=Late())).run()
+    assert seen[0] == 5
+
+
+def test_outages_go_on_while_a_job_is_suspended() -> None:
+    """Nothing runs or waits at 18 s, when the second outage begins."""
+    jobs = Workload(
+        {"submit_time": [0, 10], "run_time": [15, 3], "nodes": [3, 2], "queue": [0, 1]}, machine_size=3
+    )
+    outages = Outages([Outage(12, 20), Outage(18, 30, nodes=2)])
+    result = Simulation(jobs, make("fcfs+preempt(mode=suspend)"), outages=outages).run()
+    assert attempts(result) == [[(0, 10), (30, 35)], [(10, 13)]]
+
+
+def test_a_policy_suspends_and_resumes() -> None:
+    class Pause(Policy):
+        """Suspends the first job from 3 s on until the second one has ended."""
+
+        acts_on_running = True
+
+        def schedule(self, system: System) -> None:
+            if system.now == 3:
+                system.suspend(system.jobs[0])
+                with pytest.raises(ScheduleError, match="cannot be suspended: it must be running here"):
+                    system.suspend(system.jobs[0])
+            for job in system.queue:
+                if system.fits(job):
+                    system.start(job)
+            for row in list(system.suspended):
+                if not len(system.running):
+                    system.resume(system.jobs[row])
+                    with pytest.raises(ScheduleError, match="it must be suspended here"):
+                        system.resume(system.jobs[row])
+
+    jobs = Workload({"submit_time": [0, 3], "run_time": [10, 5], "nodes": [2, 1]}, machine_size=2)
+    assert Simulation(jobs, Pause()).run().end_time.tolist() == [15, 8]
+
+
+def test_a_job_that_stays_suspended_stalls_the_run() -> None:
+    class Forgetful(Policy):
+        def schedule(self, system: System) -> None:
+            for job in system.queue:
+                system.start(job)
+                system.suspend(job)
+
+    jobs = Workload({"submit_time": [0], "run_time": [10], "nodes": [2]}, machine_size=2)
+    with pytest.raises(StalledError, match="job 1 is suspended, and nothing is to come"):
+        Simulation(jobs, Forgetful()).run()
+
+
+def test_wrong_modes() -> None:
+    jobs = Workload(TWO_TIERS, machine_size=2)
+    for options, message in (
+        ("mode=stop", "preemptor: mode needs one of requeue, cancel, suspend, found 'stop'"),
+        ("grace_time=-1", "preemptor: grace_time needs a whole number, at least 0, found -1"),
+    ):
+        with pytest.raises(UsageError, match=message):
+            Simulation(jobs, make(f"fcfs+preempt({options})")).run()
+
+
+@given(case=machine_cases.cases(), mode=st.sampled_from(["suspend", "cancel", "requeue"]), grace=st.sampled_from([0, 0, 3]), seed=st.integers(0, 99))  # fmt: skip
+def test_all_work_is_done_on_machines(case: Any, mode: str, grace: int, seed: int) -> None:
+    """Under EASY, with outages and suspended jobs; what runs where is verified by the run itself."""
+    cluster, jobs = case
+    rng = np.random.default_rng(seed)
+    tiers = rng.integers(0, 3, len(jobs)).tolist()
+    number, start = int(rng.integers(len(cluster))), int(rng.integers(1, 20))
+    outages = Outages([Outage(start, start + 4, machines=(number,))])
+    policy = make(f"fcfs+easy+preempt(mode={mode}, grace_time={grace})")
+    result = Simulation(jobs_on_machines(jobs, queue=tiers), policy, cluster, outages=outages).run()
+    each = result.by_attempt if result.attempts is None else result.attempts
+    if result.attempts is not None:
+        cancelled = set(each.job[each.outcome == Outcome.CANCELLED].tolist())
+        assert mode == "cancel" or not cancelled
+        done = np.bincount(each.job, each.work, len(jobs))
+        assert all(done[k] == job.run for k, job in enumerate(jobs) if k not in cancelled)
+        suspended = each.outcome == Outcome.SUSPENDED
+        assert mode == "suspend" or not suspended.any()
+        for k in np.flatnonzero(suspended).tolist():  # it goes on where it was
+            assert each.job[k + 1] == each.job[k]
+            assert each.placements.allocation(k).machines == each.placements.allocation(k + 1).machines

@@ -66,7 +66,7 @@ def check_encoder(
     ----------
     encoder : Encoder
         The encoder to check.
-    stage : {"order", "inspector", "placement", "backfiller", "dispatch", "two-level"}
+    stage : {"order", "inspector", "placement", "backfiller", "gate", "dispatch", "two-level"}
         Seat whose decisions it encodes.
     cluster : Cluster or int, optional
         Machines, or number of nodes; by default, machines of three types at the seats ``placement`` and
@@ -138,7 +138,7 @@ def check_reward(
     ----------
     reward : Reward
         The reward to check; each run uses a copy, but for the check of what it keeps.
-    stage : {"order", "inspector", "placement", "backfiller", "dispatch", "two-level"}
+    stage : {"order", "inspector", "placement", "backfiller", "gate", "dispatch", "two-level"}
         Seat at whose decisions it is taken.
     cluster, seed
         As for :func:`check_encoder`.

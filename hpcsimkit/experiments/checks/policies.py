@@ -16,6 +16,7 @@ from hpcsimkit.experiments.checks.runner import (
     CheckReport,
     Checks,
     Failure,
+    event_problem,
     parameter_problem,
     pass_all,
 )
@@ -102,9 +103,9 @@ def check_policy(
         workloads = random_workloads(rng, cluster=cluster, shared=policy.selects_machines)
     clusters = [_cluster_of(workload, cluster) for workload in workloads]
     for part in parts(policy):
-        problem = parameter_problem(part)
-        if problem:
-            raise CheckError(f"{policy!r} fails 'parameters': {problem}")
+        for check, problem in (("parameters", parameter_problem(part)), ("events", event_problem(part))):
+            if problem:
+                raise CheckError(f"{policy!r} fails {check!r}: {problem}")
 
     def schedule(policy: Policy, workload: Workload) -> Schedule:
         return Schedule(Simulation(workload, policy, cluster, seed=seed, observers=[_Patience()]).run())
@@ -128,7 +129,7 @@ def check_policy(
     nowhere = not any(isinstance(each, Machines) for each in clusters)
     return CheckReport(
         repr(policy),
-        ("parameters", *checks),
+        ("parameters", "events", *checks),
         len(workloads),
         sum(map(len, workloads)),
         rejected=sum(int(np.count_nonzero(~finished)) for finished in ends),

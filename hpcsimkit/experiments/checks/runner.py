@@ -17,6 +17,7 @@ from hpcsimkit.jobs.columns import REQUIRED_COLUMNS
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.guard import message_of
 from hpcsimkit.kernel.parameters import Parameters
+from hpcsimkit.kernel.stage import Hearing
 from hpcsimkit.results.result import Result
 
 INSTANTS = 4
@@ -24,6 +25,9 @@ INSTANTS = 4
 
 SHRINKING_RUNS = 200
 """Maximum number of runs in the search for a smaller example."""
+
+EVENT = "on_"
+"""Beginning of the names of methods that are called at an event."""
 
 LONGEST_CODE = 20
 """Maximum number of jobs of an example that is written as code."""
@@ -146,6 +150,22 @@ class Checks(Generic[P, T]):
     def _some(self, times: NDArray[np.int64], rng: np.random.Generator) -> list[int]:
         """Return a few of some instants [s]."""
         return rng.permutation(np.unique(times))[:INSTANTS].tolist()
+
+
+def event_problem(part: Parameters) -> str | None:
+    """Describe a method that is named like an event of :class:`Hearing`, and is none, if there is one.
+
+    >>> class Counter(Hearing):
+    ...     def on_finish(self, job, system): ...
+    >>> event_problem(Counter())
+    'Counter.on_finish is never called; known: on_submit, on_start, on_end, on_stop'
+    """
+    events = [name for name in vars(Hearing) if name.startswith(EVENT)]
+    for cls in type(part).__mro__ if isinstance(part, Hearing) else ():
+        for name in vars(cls):
+            if name.startswith(EVENT) and callable(vars(cls)[name]) and name not in events:
+                return f"{cls.__name__}.{name} is never called; known: {', '.join(events)}"
+    return None
 
 
 def parameter_problem(part: Parameters) -> str | None:

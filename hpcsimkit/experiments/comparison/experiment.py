@@ -86,6 +86,9 @@ class Experiment(Source, Parallel):
         Whether figures and ``report.html`` are written. Default: True.
     trace : bool
         Whether all events are written to ``traces/<policy>.jsonl``. Default: False.
+    snapshots : int, optional
+        Interval of computing time at which the state of a run is saved [s], so that an interrupted comparison
+        goes on within the run; by default it goes on with the next run.
 
     Examples
     --------
@@ -107,6 +110,7 @@ class Experiment(Source, Parallel):
     out: str | None = Field(None, min_length=1)
     report: bool = True
     trace: bool = False
+    snapshots: int | None = Field(None, ge=0)
 
     @field_validator("policies")
     @classmethod

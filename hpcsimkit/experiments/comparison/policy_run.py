@@ -9,6 +9,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from hpcsimkit.cluster.failure_files import FailureLog
 from hpcsimkit.cluster.files import machines_text
 from hpcsimkit.cluster.partitions import Partitions
 from hpcsimkit.compiled.support import is_ready, slowness
@@ -25,6 +26,7 @@ from hpcsimkit.io.files import write_bytes
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.begun import remarks_on
 from hpcsimkit.kernel.guard import guarded
+from hpcsimkit.kernel.simulation import Simulation
 from hpcsimkit.results.breakdown import breakdown
 from hpcsimkit.results.held_shares import held_shares
 from hpcsimkit.results.metrics import Metric, measure, select
@@ -39,6 +41,7 @@ DECISIVE = (*DECISIVE_KEYS, "warmup", "cooldown", "trace")
 """Settings that determine the files of a run, besides the workload and the policy."""
 
 RESULT = "result.npz"
+SNAPSHOT = "snapshot.npz"
 """File of a task with the whole result."""
 
 ROWS = 16_384
@@ -171,7 +174,8 @@ class PolicyRun(Task):
     def slowness(self) -> int:
         """Rough duration of a compiled run, from 1; 0 if SimPy runs it, or it must be compiled first."""
         simulation = self.case.simulation
-        return slowness(simulation) if not self.experiment.trace and is_ready(simulation) else 0
+        plain = not self.experiment.trace and self.experiment.snapshots is None
+        return slowness(simulation) if plain and is_ready(simulation) else 0
 
     def run(self, folder: Path, tell: Tell) -> Any:
         """Simulate, and write the tables."""
@@ -181,7 +185,7 @@ class PolicyRun(Task):
                 representation = repr(case.policy)
             if experiment.trace and self.results is not None:
                 case = case.traced(self.results / "traces" / f"{self.name}.jsonl")
-            result = case.run()
+            result = self._simulated(case.simulation, folder / SNAPSHOT)
             if self.results is not None:
                 self._write_files(result, self.results)
             if self.saved:
@@ -203,6 +207,16 @@ class PolicyRun(Task):
             "waits": _waits_of(result, experiment),
             "held": _held_in(result, experiment),
         }
+
+    def _simulated(self, simulation: Simulation, file: Path) -> Result:
+        """Return the result of a simulation, which goes on from its snapshot if there is one."""
+        if self.experiment.snapshots is not None:
+            if file.exists():
+                simulation.resume(file)
+            simulation.keep_snapshots(file, self.experiment.snapshots)
+        result = simulation.run()
+        file.unlink(missing_ok=True)
+        return result
 
     def _metrics_of(self, result: Result) -> dict[str, float | None]:
         if self.chosen is None:
@@ -240,6 +254,7 @@ def inputs_of(policy: str, source: Source, *workload: Any) -> dict[str, Any]:
         "workload": workload,
         "settings": source.model_dump(include=set(DECISIVE)),
         "machines": None if cluster is None else machines_text(cluster),
+        "failure_log": log.record if isinstance(log := source.setup.outages, FailureLog) else None,
         "partitions": partitions.definition if isinstance(partitions, Partitions) else None,
         "service_time": source.service_time,
     }

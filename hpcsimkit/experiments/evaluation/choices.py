@@ -95,7 +95,7 @@ class Choices:
             self.decisions += 1
             self.differing += differs
             self.declined += chosen is None
-            if decision.stage in ("inspector", "placement"):
+            if decision.stage in ("inspector", "placement", "gate"):
                 assert decision.job is not None
                 state = [len(system.queue), cluster.share(system.free)]
                 (self.own if differs else self.others).append([*features(decision.job), *state])

@@ -112,6 +112,7 @@ def heuristic_behind(policy: str, stage: str) -> str:
 USUAL: Mapping[str, tuple[str, str]] = {
     "dispatch": ("RequestsAndMachines", "JobMachine"),
     "inspector": ("InspectorFeatures", "AcceptReject"),
+    "gate": ("InspectorFeatures", "AcceptReject"),
 }
 """Default encoder and mask of seats with options other than jobs."""
 

@@ -12,7 +12,6 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hpcsimkit.engine.code_version import hash_of_kit
 from hpcsimkit.engine.engines import Engine
 from hpcsimkit.engine.identity import digest
 from hpcsimkit.engine.provenance import Provenance
@@ -32,6 +31,7 @@ from hpcsimkit.experiments.sweep.trainings import TrainingSweep
 from hpcsimkit.io.documents import json_record, write_record
 from hpcsimkit.io.files import make_folder, sha256_of_content, write_bytes
 from hpcsimkit.io.formats import Format
+from hpcsimkit.io.own_code import hash_of_kit
 
 if TYPE_CHECKING:
     import pandas

@@ -18,7 +18,7 @@ from hpcsimkit.jobs.job import Job
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.decision import External
 from hpcsimkit.kernel.pipeline import Pipeline
-from hpcsimkit.kernel.policy import Inspector, Order, Placement, Policy
+from hpcsimkit.kernel.policy import FCFS, Inspector, Order, Placement, Policy
 from hpcsimkit.kernel.simulation import Simulation
 from hpcsimkit.kernel.system import System
 from hpcsimkit.policies import EASY
@@ -227,7 +227,7 @@ def test_example_is_small_and_can_be_pasted() -> None:
 def test_sound_policies_pass(name: str) -> None:
     workloads = random_workloads(np.random.default_rng(0), 30)
     report = check_policy(make(name), workloads=workloads)
-    assert report.checks == (PARAMETERS, RULES, REPEATABLE, MEMORY, CLAIRVOYANT, PROPHET)
+    assert report.checks == (PARAMETERS, "events", RULES, REPEATABLE, MEMORY, CLAIRVOYANT, PROPHET)
     assert (report.workloads, report.jobs, report.rejected) == (8, 240, 0)
 
 
@@ -392,3 +392,16 @@ def test_jobs_that_share_one_machine_each() -> None:
     for workload in random_workloads(np.random.default_rng(0), cluster=MACHINES, shared=True):
         needs = list(map(MACHINES.need, workload.jobs))
         assert len(needs) > 20 and not any(need.spread or need.exclusive or need.nodes > 1 for need in needs)
+
+
+def test_a_method_that_is_named_like_an_event_and_is_none() -> None:
+    class Counter(FCFS):
+        def on_end(self, job: Job, system: System) -> None: ...
+
+        def on_finish(self, job: Job, system: System) -> None: ...
+
+    message = (
+        r"fails 'events': Counter\.on_finish is never called; known: on_submit, on_start, on_end, on_stop"
+    )
+    with pytest.raises(CheckError, match=message):
+        check_policy(Pipeline(order=Counter()))

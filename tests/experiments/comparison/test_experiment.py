@@ -200,7 +200,7 @@ def test_every_field_can_be_said_in_toml(tmp_path) -> None:
         "log": "x.swf", "sha256": hashlib.sha256(log.read_bytes()).hexdigest(), "policies": ["fcfs", "sjf+easy"],
         "jobs": 5, "skip": 1, "nodes": 9, "load_factor": 1.5, "size": "allocated", "strict": True,
         "walltime": "kill", "dependencies": True, "period": 30, "warmup": 1.0, "cooldown": 2.5, "seed": 4,
-        "out": "somewhere", "workers": 2, "report": False, "trace": True, "import_from": "/nowhere", "simulator": "simpy",
+        "out": "somewhere", "workers": 2, "report": False, "trace": True, "snapshots": 600, "import_from": "/nowhere", "simulator": "simpy",
         "fields": "JobID,Submit", "cluster_name": "alpha", "reader": "swf", "timezone": "Europe/Berlin", "features": ["partition"], "from_date": "2024-03-01", "to_date": "2024-04-01",
         "metrics": ["makespan"], "gates": "log", "licenses": "matlab:2",
     }  # fmt: skip
