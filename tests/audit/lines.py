@@ -264,7 +264,7 @@ LINES: dict[str, tuple[Line, ...]] = {
         again(SWEEPING, F.SWEEP, F.TASK, F.PROVENANCE, F.SWEEP_RESULTS, F.TABLE),
         line("sweep --status out", F.SWEEP_RESULTS, after=(SWEEPING,)),
         line(
-            TRAININGS_LINE, F.SWEEP, F.TASK, F.CURVE, F.SWEEP_RESULTS, F.TABLE, F.PROVENANCE,
+            TRAININGS_LINE, F.SWEEP, F.TASK, F.CURVE, F.SWEEP_RESULTS, F.TABLE,
             after=(f"{TRAININGS_LINE} --no-report",), slow=True,
         ),
     ),
