@@ -15,6 +15,7 @@ from hpcsimkit.cluster.base import Nodes
 from hpcsimkit.cluster.machines import Machines
 from hpcsimkit.cluster.opaque import AnyCluster
 from hpcsimkit.errors import UsageError
+from hpcsimkit.jobs.workload import Workload
 
 __all__ = ["Failures", "Outage", "OutageSource", "Outages", "PlannedOutage"]
 
@@ -80,6 +81,18 @@ class OutageSource(ABC):
         UsageError
             An outage does not fit the cluster.
         """
+
+    def on(self, workload: Workload, cluster: AnyCluster) -> OutageSource:
+        """Return the source for a log of jobs, whose clock it then has, and a cluster; by default itself.
+
+        Raises
+        ------
+        UsageError
+            The outages do not fit the cluster.
+        WorkloadError
+            They have dates, and the log has none.
+        """
+        return self
 
     @property
     @abstractmethod

@@ -12,8 +12,10 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
+from hpcsimkit.cluster.base import Nodes
 from hpcsimkit.cluster.calendar import Calendar
 from hpcsimkit.cluster.calendar_files import calendar_of_tables, read_calendar
+from hpcsimkit.cluster.failure_files import FailureLog
 from hpcsimkit.cluster.machines import Machines
 from hpcsimkit.cluster.partition_files import partitions_of_tables, read_partitions
 from hpcsimkit.cluster.partitions import Partitions
@@ -31,7 +33,7 @@ from hpcsimkit.experiments.parts.named_parts import (
 from hpcsimkit.experiments.parts.on_machines import fitting, place_of, without
 from hpcsimkit.experiments.parts.trust import Trust, code_in, importing, version_of
 from hpcsimkit.experiments.settings.checked_table import ALLOW_CODE, Problem, Table
-from hpcsimkit.experiments.settings.keywords import READ_FROM_TEXT, begin_at_of
+from hpcsimkit.experiments.settings.keywords import READ_FROM_TEXT, begin_at_of, is_failure_log
 from hpcsimkit.experiments.settings.run_table import RunTable
 from hpcsimkit.experiments.settings.toml_lines import Location
 from hpcsimkit.io.files import sha256_of_content
@@ -242,6 +244,8 @@ class Source(RunTable):
         """
         table = cls.of_toml(file, allow_code)
         files = [name for name in HASHES if not is_name(getattr(table, name), file.parent)]
+        if table.failures is not None and is_failure_log(table.failures):
+            files.append("failures")
         return table.model_copy(update=table.paths_from(file.parent, *files))
 
     @classmethod
@@ -271,7 +275,8 @@ class Source(RunTable):
             yield ("locality",), partial(locality_of, self.locality, self.import_from, self.trust)
         for option, read in READ_FROM_TEXT.items():
             key = OPTIONS[option].key
-            if key is not None and (text := getattr(self, key)) is not None:
+            text = None if key is None else getattr(self, key)
+            if key is not None and text is not None and not (key == "failures" and is_failure_log(text)):
                 yield (key,), partial(read, text)
         if self.begin_at is not None:
             yield ("begin_at",), partial(begin_at_of, self.begin_at, self._policy_in_a_text)
@@ -284,6 +289,8 @@ class Source(RunTable):
                 files |= {name: str(Path(path).absolute()), digest: sha256_of(path)}
         own = set(Source.model_fields) - {"generate", ALLOW_CODE, *HASHES.values()}
         kept = self.model_dump(exclude_none=True, include=own)
+        if self.failures is not None and is_failure_log(self.failures):
+            files["failures"] = str(Path(self.failures).absolute())
         fields = files | kept | files
         if self.code:
             fields.setdefault("import_from", str(Path.cwd()))
@@ -300,6 +307,8 @@ class Source(RunTable):
         for name, digest in HASHES.items():
             if digest in values:
                 values[name] = f"{Path(values[name]).name} ({values.pop(digest)[:8]})"
+        if isinstance(log := self.setup.outages, FailureLog):
+            values["failures"] = str(log.record)
         folder = values.pop("import_from", None)
         if self.code:
             values["code"] = [version_of(code, folder) for code in self.code]
@@ -459,6 +468,8 @@ class Source(RunTable):
         """
         partitions = self.scheduled
         notes = dict(getattr(self.cluster, "notes", {}))
+        if isinstance(log := self.setup.outages, FailureLog):
+            notes |= log.notes_on(self.cluster or Nodes(1))
         if isinstance(partitions, Partitions):
             notes |= partitions.notes
         notes |= self.windows.notes

@@ -40,6 +40,7 @@ class Format(Enum):
     LEARNED_POLICY = "policy written by `learn` (`policy.json`)"
     CURVE = "learning curve of a training (`curve.csv`)"
     RESULT = "saved result (`.npz`)"
+    FAILURES = "failures: a table (`.csv`), output of `sacctmgr show event`, or LANL's failure data"
     SNAPSHOT = "snapshot of a run (`.npz`)"
     PROVENANCE = "record of results (`provenance.json`, `validation.json`, `reproduction.json` and others)"
     METRICS = "metrics of a comparison (`metrics.json`)"

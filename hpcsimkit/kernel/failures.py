@@ -82,7 +82,8 @@ class FailureEvents:
         if self._counted and isinstance(cluster, Partitions) and not cluster.is_whole:
             raise UsageError(f"outages on partitions need machines, found {cluster!r}")
         rng = np.random.default_rng([run.system.seed, STREAM])
-        sources = filter(None, (source, Outages(windows)))
+        given = None if source is None else source.on(run.system.workload, run.system.cluster)
+        sources = filter(None, (given, Outages(windows)))
         each = (some.outages(run.system.cluster, self._first, rng) for some in sources)
         self._coming = merge(*each, key=attrgetter("start"))
         self._begun: list[Outage] = []  # on machines: those that may not be over yet

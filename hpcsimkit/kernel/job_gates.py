@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
+from itertools import islice
 
 from hpcsimkit.errors import UsageError, WorkloadError, nearest
 from hpcsimkit.jobs.job import Job
@@ -56,6 +57,9 @@ class Holds(BeginTimes):
 class ArrayLimits(Gate):
     """Job arrays of which only so many jobs run at once: ``array_job`` and ``array_limit``, Slurm's ``%N``.
 
+    The jobs of an array take turns in the order in which they are due, as in Slurm: only as many of the first
+    ones may start as the limit leaves beside those that run.
+
     Examples
     --------
     >>> from hpcsimkit import Simulation, make
@@ -73,55 +77,65 @@ class ArrayLimits(Gate):
         Raises
         ------
         WorkloadError
-            A job with a limit is in no array, or the limit is 0.
+            A job with a limit is in no array, a limit is 0, or an array has several.
         """
-        arrays, limits = (workload.column(name) for name in ("array_job", "array_limit"))
-        wrong = (limits >= 0) & ((arrays < 0) | (limits == 0))
-        if wrong.any():
-            row = int(wrong.argmax())
-            raise WorkloadError(
-                f"{where(workload, row)}: an array limit needs an array_job and a limit of at least 1, "
-                f"found array {arrays[row]}, limit {limits[row]}"
-            )
-        self._arrays, self._limits = arrays.tolist(), limits.tolist()
-        self._running: Counter[int] = Counter()
-        self._due: dict[int, dict[int, Job]] = defaultdict(dict)
+        arrays, limits = workload.column("array_job"), workload.column("array_limit")
+        self._turns: dict[int, _Turns] = {}
+        for row in (limits >= 0).nonzero()[0].tolist():
+            array, limit = int(arrays[row]), int(limits[row])
+            if array < 0 or not limit or self._turns.setdefault(array, _Turns(limit)).limit != limit:
+                raise WorkloadError(
+                    f"{where(workload, row)}: an array limit needs an array_job and one limit of at least 1 "
+                    f"for all of its jobs, found array {array}, limit {limit}"
+                )
+        self._limited = (limits >= 0).tolist()
+        self._turns_of = [self._turns.get(array) for array in arrays.tolist()]
 
     def holds(self, job: Job, system: System) -> Held | None:
-        """Hold a job while as many jobs of its array run as its limit says."""
-        limit, array = self._limits[job.index], self._arrays[job.index]
-        if limit < 0:
+        """Hold a job until its turn comes."""
+        turns = self._turns_of[job.index]
+        if turns is None or not self._limited[job.index]:
             return None
-        self._due[array][job.index] = job
-        return Held("JobArrayTaskLimit") if self._running[array] >= limit else None
+        turns.due.setdefault(job.index, job)
+        return None if job.index in turns.first() else Held("JobArrayTaskLimit")
 
     def after_start(self, job: Job, system: System) -> Iterable[Job]:
-        """Return the jobs of the array for which its limit is reached now."""
-        array = self._arrays[job.index]
-        if array < 0:
-            return ()
-        self._due[array].pop(job.index, None)
-        self._running[array] += 1
-        return self._those_at(array, self._running[array])
+        """Return the jobs of the array whose turn it no longer is: a job without a limit has started."""
+        return self._changed(job, running=1)
 
     def after_stop(self, job: Job, system: System) -> Iterable[Job]:
-        """Return the jobs of the array for which its limit is no longer reached."""
-        array = self._arrays[job.index]
-        if array < 0:
-            return ()
-        self._running[array] -= 1
-        return self._those_at(array, self._running[array] + 1)
+        """Return the jobs of the array whose turn it is now."""
+        return self._changed(job, running=-1)
 
     after_end = after_stop
 
     def after_reject(self, job: Job, system: System) -> Iterable[Job]:
-        """Forget a job."""
-        self._due[self._arrays[job.index]].pop(job.index, None)
-        return ()
+        """Return the jobs of the array whose turn it is now."""
+        return self._changed(job, running=0)
 
-    def _those_at(self, array: int, running: int) -> list[Job]:
-        """Return the jobs of an array that are due and whose limit is a number."""
-        return [job for job in self._due[array].values() if self._limits[job.index] == running]
+    def _changed(self, job: Job, running: int) -> list[Job]:
+        """Let a job leave those that are due; return the jobs of its array whose answer is another one."""
+        turns = self._turns_of[job.index]
+        if turns is None:
+            return []
+        before = turns.first()
+        turns.due.pop(job.index, None)
+        turns.running += running
+        after = turns.first()
+        return [each for row, each in (before | after).items() if (row in before) != (row in after)]
+
+
+class _Turns:
+    """The jobs of one array that run, and those that are due, in their order."""
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self.running = 0
+        self.due: dict[int, Job] = {}
+
+    def first(self) -> dict[int, Job]:
+        """Return the jobs that may start, by row."""
+        return dict(islice(self.due.items(), max(self.limit - self.running, 0)))
 
 
 class Licenses(Gate):

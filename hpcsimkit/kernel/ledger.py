@@ -14,7 +14,7 @@ from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.restart import Progress
 from hpcsimkit.results.attempts import Attempt, Outcome
 
-__all__ = ["Ledger", "Mode", "State"]
+__all__ = ["Ledger", "Mode", "Record", "State"]
 
 
 class Mode(IntEnum):
@@ -38,8 +38,8 @@ class State(IntEnum):
     SUSPENDED = 6
 
 
-class Ledger:
-    """The record of one run, shared by the systems of all partitions.
+class Record:
+    """The record of one run, as policies read it; see :class:`Ledger`.
 
     Jobs are given by their rows in the workload. The record of a start (time, mode, estimate,
     partition) is that of the current attempt of the job.
@@ -83,16 +83,6 @@ class Ledger:
         Time since when a gate holds a job [s] and its reason, by row.
     past_holds : dict of int to list of (int, int, str)
         Beginning and end of each interval in which a gate held a job [s], and its reason, by row.
-
-    Examples
-    --------
-    >>> ledger = Ledger(Workload({"submit_time": [0], "run_time": [9], "nodes": [1]}))
-    >>> ledger.submit(0)
-    >>> ledger.waits(0), ledger.started(0)
-    (True, False)
-    >>> ledger.begin(0, now=3, mode=Mode.READY, estimate=10)
-    >>> ledger.waits(0), ledger.started(0), ledger.start_of(0), ledger.end_of(0)
-    (False, True, 3, -1)
     """
 
     def __init__(self, workload: Workload, *, resubmits: bool = False) -> None:
@@ -174,7 +164,7 @@ class Ledger:
         row = self.state.find(5)
         return None if row < 0 else self.jobs[row]
 
-    def reason(self, row: int) -> str:
+    def _reason(self, row: int) -> str:
         """Return the reason for which a gate holds a job; empty if none does."""
         return self.held[row][1] if row in self.held else ""
 
@@ -205,7 +195,20 @@ class Ledger:
             return None
         return np.frombuffer(bytes(self.state), dtype=np.uint8) == State.REJECTED
 
-    # --- entries (by the systems of the run) ---------------------------------------------------------
+
+class Ledger(Record):
+    """The record of one run, shared by the systems of all partitions, which make the entries.
+
+    Examples
+    --------
+    >>> ledger = Ledger(Workload({"submit_time": [0], "run_time": [9], "nodes": [1]}))
+    >>> ledger.submit(0)
+    >>> ledger.waits(0), ledger.started(0)
+    (True, False)
+    >>> ledger.begin(0, now=3, mode=Mode.READY, estimate=10)
+    >>> ledger.waits(0), ledger.started(0), ledger.start_of(0), ledger.end_of(0)
+    (False, True, 3, -1)
+    """
 
     def submit(self, row: int) -> None:
         """Enter that a job waits."""
@@ -214,7 +217,7 @@ class Ledger:
     def hold(self, row: int, now: int, reason: str) -> bool:
         """Enter that a gate holds a job that is due; return whether this, or its reason, is news."""
         self.state[row] = 5
-        if self.reason(row) == reason:
+        if self._reason(row) == reason:
             return False
         self.release(row, now)
         past = self.past_holds.get(row)

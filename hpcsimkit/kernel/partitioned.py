@@ -222,12 +222,14 @@ class PartitionedRun(Run):
         for scheduler in self._queued_in[job.index]:
             scheduler.system.arrivals_left += times
 
-    def withdraw(self, job: Job) -> None:
-        """Remove a job that a gate holds from all queues."""
-        super().withdraw(job)
-        for scheduler in self._queued_in[job.index]:
-            scheduler.system.withdraw(job)
-            self._left.append(scheduler)
+    def withdraw(self, *jobs: Job) -> None:
+        """Remove jobs that a gate holds from all queues."""
+        super().withdraw(*jobs)
+        for scheduler in self.schedulers:
+            of_its_own = [job for job in jobs if scheduler in self._queued_in[job.index]]
+            if of_its_own:
+                scheduler.system.withdraw(*of_its_own)
+                self._left.append(scheduler)
 
     def _pass_again(self, event: Event) -> None:
         super()._pass_again(event)

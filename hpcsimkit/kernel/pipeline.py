@@ -139,6 +139,11 @@ class Pipeline(Policy):
         return order if order is not None else FCFS()
 
     @property
+    def reason_of_gate(self) -> str:
+        """Reason of the jobs that the gate skips, in results."""
+        return self.gate.reason if isinstance(self.gate, Admission) else Admission.reason
+
+    @property
     def acts_on_running(self) -> bool:  # type: ignore[override]
         """Whether there is a pass after every event, also if no job waits."""
         return self._preemptor is not None and self._preemptor.acts_on_running
@@ -451,7 +456,6 @@ class Pipeline(Policy):
         gate = self.gate
         if gate is None or job is self._committed:
             return True
-        reason, admitted = Admission.reason, True
         if isinstance(gate, External):
             base: Admission = gate.base or Admission()
             decision = Decision(
@@ -463,11 +467,10 @@ class Pipeline(Policy):
             )
             admitted = yield from ask(gate, decision)
         else:
-            reason = gate.reason
             admitted = _yes_or_no(gate, gate.admits(job, system), job, system)
         if not admitted:
             self._check_hold(job, system)
-            system.listener.on_hold(job, reason)
+            system.listener.on_hold(job, self.reason_of_gate)
             self._wake(system)
         return admitted
 

@@ -37,6 +37,7 @@ class Action(IntEnum):
     WAKE = 3
     PLAN = 4
     BLOCK = 5
+    HOLD = 6
 
 
 class RecordedRun(Protocol):
@@ -207,6 +208,11 @@ class _Heard(Listener):
         self._recorder.note(Action.BLOCK, job.index)
         self._next.on_block(job)
 
+    def on_hold(self, job: Job, reason: str) -> None:
+        """Record a job that is skipped; the reason follows from the policy."""
+        self._recorder.note(Action.HOLD, job.index)
+        self._next.on_hold(job, reason)
+
     def on_take(self, capacity: Any, until: int, number: int) -> None:
         """Forward an outage, which follows from the outages of the run."""
         self._next.on_take(capacity, until, number)
@@ -261,6 +267,8 @@ class _Repetition:
             system.stop(system.jobs[one], list(Outcome)[two], requeue=bool(three % 2), delay=three // 2)
         elif kind == Action.BLOCK:
             system.listener.on_block(system.jobs[one])
+        elif kind == Action.HOLD:
+            system.listener.on_hold(system.jobs[one], system.listener.policy.reason_of_gate)
         else:
             raise ValueError(kind)
 

@@ -309,17 +309,20 @@ class Run(Scheduler):
 
     def _ask_again(self, jobs: Iterable[Job]) -> None:
         """Let the jobs that gates no longer hold join the queue at this instant, and the others leave it."""
+        leaving: dict[int, tuple[Job, Held]] = {}
         for job in jobs:
             row = job.index
             if self.ledger.waits(row):
                 held = self.gates.holds(job, self.system)
                 if held is not None:
-                    self._leave_queue(job, held)
+                    leaving[row] = job, held
             elif row in self.ledger.held:
                 self._ask_at(job, self.system.now)
             elif row in self.gates.awaited:
                 self.gates.awaited.discard(row)
                 self._submit_later(job)
+        if leaving:
+            self._leave_queue(list(leaving.values()))
 
     def _ask_at(self, job: Job, at: int) -> None:
         """Ask the gates about a job that they hold again at a time [s]."""
@@ -348,10 +351,11 @@ class Run(Scheduler):
         elif held.until is not None:
             self._ask_at(job, held.until)
 
-    def _leave_queue(self, job: Job, held: Held) -> None:
-        """Take a job out of the queue; another pass follows, as it may have been in the way of others."""
-        self.withdraw(job)
-        self._hold(job, held)
+    def _leave_queue(self, leaving: list[tuple[Job, Held]]) -> None:
+        """Take jobs out of the queue; another pass follows, as they may have been in the way of others."""
+        self.withdraw(*(job for job, _ in leaving))
+        for job, held in leaving:
+            self._hold(job, held)
         if not self._passes_again:
             self._passes_again = True
             Instant(self.clock, RETURN, 0, [self._pass_again])
@@ -379,9 +383,9 @@ class Run(Scheduler):
             if self.ledger.waits(job.index):
                 self.ledger.release(job.index, self.system.now)
 
-    def withdraw(self, job: Job) -> None:
-        """Remove a job that a gate holds from the queue."""
-        self.system.withdraw(job)
+    def withdraw(self, *jobs: Job) -> None:
+        """Remove jobs that a gate holds from the queue."""
+        self.system.withdraw(*jobs)
 
     def _pass_again(self, _: Event) -> None:
         self.set_time()

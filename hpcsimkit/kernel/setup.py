@@ -246,7 +246,8 @@ class Setup:
         metadata=_about(
             key="failures",
             metavar="TEXT",
-            meaning="Random failures of nodes: mtbf=S, repair=S, law, shape, repair_law, repair_shape, rack",
+            meaning="Failures of nodes: a failure log (.csv, sacctmgr show event, LANL), or at random: "
+            "mtbf=S, repair=S, law, shape, repair_law, repair_shape, rack",
             decides="schedule",
             unset="none",
             recorded=lambda outages: {"outages": outages.record},

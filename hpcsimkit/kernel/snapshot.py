@@ -98,7 +98,7 @@ class Snapshot:
     choices : tuple of (str, int)
         Decisions at open seats so far.
     repeated : Repeated
-        What the policy has done so far, and what it remembers.
+        Actions of the policy so far, and its memory.
     """
 
     at: int

@@ -34,9 +34,10 @@ def finish(system: System, tells: Iterable[Callable[[System], None]]) -> None:
         raise stalled(system)
     held = system.ledger.first_held()
     if held is not None:
+        _, reason = system.ledger.held.get(held.index, (0, ""))
         raise StalledError(
             f"stalled at t={system.now} s: job {held.id} is held by a gate, and nothing is to come "
-            f"({system.ledger.reason(held.index)})"
+            f"({reason or 'stopped'})"
         )
     if system.suspended:
         job = system.jobs[next(iter(system.suspended))]

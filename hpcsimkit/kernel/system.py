@@ -266,11 +266,13 @@ class System(Actions):
 
     # --- actions of gates and of other partitions ---------------------------------------------------
 
-    def withdraw(self, job: Job) -> None:
-        """Remove a job that a gate holds, or that was started or rejected in another partition."""
-        self.queue.remove(job)
-        self.newcomers = [newcomer for newcomer in self.newcomers if newcomer.index != job.index]
-        self.rejected.append(job.index)
+    def withdraw(self, *jobs: Job) -> None:
+        """Remove jobs that a gate holds, or that were started or rejected in another partition."""
+        rows = {job.index for job in jobs}
+        for job in jobs:
+            self.queue.remove(job)
+        self.newcomers = [newcomer for newcomer in self.newcomers if newcomer.index not in rows]
+        self.rejected += [job.index for job in jobs]
         self.version += 1
 
     def occupy(self, job: Job, allocation: Allocation) -> None:

@@ -25,6 +25,7 @@ from hpcsimkit.reports.figures import (
     title,
     wrapped,
 )
+from hpcsimkit.reports.held_plots import draw_held
 from hpcsimkit.reports.partition_plots import draw_partitions
 from hpcsimkit.reports.picture import WIDTH, Picture, grid_figure, without_time
 from hpcsimkit.reports.time_plots import BINS
@@ -65,6 +66,7 @@ def draw_pictures(results: plots.Results) -> Iterator[Picture]:
         draw_classes,
         draw_groups,
         draw_partitions,
+        draw_held,
         draw_week,
         draw_difference,
         _over_time,

@@ -20,6 +20,7 @@ from hpcsimkit.io.documents import json_value
 from hpcsimkit.io.files import read_bytes
 from hpcsimkit.io.formats import Format
 from hpcsimkit.jobs.workload import Workload
+from hpcsimkit.results.held import HeldJobs
 from hpcsimkit.results.placements import Placements
 from hpcsimkit.results.result import MODE_NAMES, Result
 from hpcsimkit.workloads.readers.swf import SWF_FIELDS, read_swf_lines
@@ -103,6 +104,7 @@ class SavedResults:
             if stopped.is_file():
                 saved = _saved(stopped, len(result))
                 result = replace(result, attempts=saved.attempts, downtime=saved.downtime)
+            result = replace(result, held=_held(place / "held" / stem, result))
             if not results:  # one table of jobs serves all policies: they have the same rows
                 column = _executables(place / "schedules" / f"{stem}.swf", len(result))
             if column is not None:
@@ -206,6 +208,25 @@ def _executables(schedule: Path, jobs: int) -> NDArray[np.int64] | None:
     except HpcsimkitError:
         return None
     return numbers.astype(np.int64) if len(numbers) == jobs and (numbers >= 0).any() else None
+
+
+def _held(stem: Path, result: Result) -> HeldJobs | None:
+    """Return the intervals in which gates held jobs; None without any, or if job numbers are repeated."""
+    number = result.workload.column("id").tolist()
+    row_of = {each: row for row, each in enumerate(number)}
+    if not any(stem.with_name(f"{stem.name}.{ending}").is_file() for ending in ("parquet", "csv")):
+        return None
+    if len(row_of) < len(number):
+        return None
+    file = _file(stem)
+    table = _table(file, ("job_id", "start_time", "end_time", "reason"))
+    try:
+        job = np.array([row_of[each] for each in _numbers(table, "job_id").tolist()], dtype=np.int64)
+        numbers, words = _numbers_and_words(table, "reason")
+        reason = np.array([words[each] for each in numbers.tolist()], dtype=np.str_)
+    except (LookupError, ValueError, TypeError) as error:
+        raise UsageError(f"{file}: not a table of intervals of these jobs: {error!r}") from None
+    return HeldJobs(job, _numbers(table, "start_time"), _numbers(table, "end_time"), reason)
 
 
 def _placements(file: Path, cluster: Machines, jobs: int) -> Placements:

@@ -13,6 +13,7 @@ from hpcsimkit.cluster.machines import Machines
 from hpcsimkit.cluster.scontrol import expanded
 from hpcsimkit.errors import UsageError
 from hpcsimkit.jobs.workload import Workload
+from hpcsimkit.results.attempts import Downtime
 from hpcsimkit.results.machine_levels import MachineLevels
 
 __all__ = ["RecordedNodes"]
@@ -36,6 +37,8 @@ class RecordedNodes:
         The machines.
     start, end : array of int64, shape (jobs,)
         Recorded start and end times [s]; -1 for jobs that are left out.
+    down : Downtime, optional
+        Capacity that was out of order; by default none.
 
     Examples
     --------
@@ -51,6 +54,7 @@ class RecordedNodes:
     cluster: Machines
     start: Integers
     end: Integers
+    down: Downtime | None = None
 
     @cached_property
     def machines(self) -> list[Places | None]:
@@ -88,6 +92,9 @@ class RecordedNodes:
         whole = np.repeat(np.array([need.exclusive for need in needs], dtype=bool), counts)
         amounts[whole] = cluster.capacity[used[whole]]
         starts, ends = (np.repeat(times[rows], counts) for times in (self.start, self.end))
+        if (down := self.down) is not None:
+            used, amounts = np.concatenate([used, down.machine]), np.concatenate([amounts, down.amounts])
+            starts, ends = np.concatenate([starts, down.start]), np.concatenate([ends, down.end])
         return MachineLevels.of(cluster.capacity, -1, range(len(cluster)), (used, starts, ends, amounts))
 
     def earliest(self, row: int, machines: Places) -> int:

@@ -120,6 +120,10 @@ class Residue:
                 parts = f"{share[most]:.0%} of the error, {jobs[most]:.0%} of the jobs"
                 yield f"{by} {label(int(classes[most]))}: {parts}"
         yield self._room_judged()
+        if self.validation.result.downtime is not None:
+            yield "nodes that were down by the failure log are no room on record"
+        elif self._room.any():
+            yield "nodes that were down count as room on record: a failure log (--failures FILE) would tell"
         for note, count in self.validation.result.workload.notes.items():
             if note.startswith("eligible"):
                 yield f"{count:,} jobs became eligible after their submission: their waits begin then"
@@ -193,13 +197,24 @@ class Residue:
             jobs
         ]
 
-    def _in_use(self, which: str, group: Mask) -> list[Curve]:
-        """Return the amount of each resource that the jobs of a group use over time."""
+    def _in_use(self, which: str, group: Mask, *, or_down: bool = False) -> list[Curve]:
+        """Return the amount of each resource that the jobs of a group use over time, or that is down."""
         result, jobs = self.validation.result, self.validation.jobs
         start = self._starts[which][group]
         end = start + (result.end_time - result.start_time)[jobs][group]
-        times, asked = np.concatenate([start, end]), self._asked[group]
+        asked, down = self._asked[group], result.downtime
+        if or_down and down is not None and len(self._groups) == 1:
+            start, end = np.concatenate([start, down.start]), np.concatenate([end, down.end])
+            asked = np.concatenate([asked, down.amounts[:, self._columns]])
+        times = np.concatenate([start, end])
         return [Curve.of_changes(times, np.concatenate([amount, -amount])) for amount in asked.T]
+
+    @property
+    def _columns(self) -> list[int]:
+        """Columns of the amounts of outages for the resources that are compared."""
+        placements = self.validation.result.placements
+        known = () if placements is None else placements.cluster.resources
+        return [known.index(name) for name in self._resources] or [0]
 
     @property
     def _beginning(self) -> Mask:
@@ -248,7 +263,7 @@ class Residue:
         for group, amounts in self._groups:
             if not group.any():
                 continue
-            curves = self._in_use("recorded", group)
+            curves = self._in_use("recorded", group, or_down=True)
             free = np.array(amounts)[:, None] - np.array([curve.value for curve in curves])
             for row in np.flatnonzero(group & (self.validation.error < -NEAR)).tolist():
                 start, number = int(self._starts["recorded"][row]), numbers[row]
@@ -269,7 +284,7 @@ class Residue:
         start, end = (np.full(len(result.workload), -1) for _ in range(2))
         start[jobs] = self._starts["recorded"]
         end[jobs] = start[jobs] + (result.end_time - result.start_time)[jobs]
-        return RecordedNodes(result.workload, result.placements.cluster, start, end)
+        return RecordedNodes(result.workload, result.placements.cluster, start, end, result.downtime)
 
     @property
     def _by_node(self) -> bool:

@@ -32,7 +32,7 @@ CHANGING = {
 """Events of changed files."""
 
 UNPICKLING = (
-    ("hpcsimkit/compiled/compilation.py", "load_overload"),
+    ("hpcsimkit/compiled/kept.py", "load_overload"),
     ("multiprocessing/connection.py", "recv"),
     ("multiprocessing/queues.py", "get"),
 )

@@ -31,6 +31,7 @@ from tests.fuzz.seeds import (
     CUSH,
     EAGLE,
     EXPERIMENT,
+    FAILURES,
     JOB_SETS,
     MACHINES_CSV,
     MACHINES_TOML,
@@ -125,7 +126,7 @@ def files() -> Files:
     texts = {
         "log.swf": swf(), "weeks.swf": log_of_weeks(), "jobs.sacct": SACCT, "table.csv": TABLE, "pods.csv": OPENB, "philly.csv": PHILLY,
         "eagle.csv": EAGLE, "jobs.json": SLURM_JSON, "20240101": PBS, "accounting": SGE, "batsim.json": BATSIM, "sets.csv": JOB_SETS, "machines.csv": MACHINES_CSV, "machines.toml": MACHINES_TOML, "nodes.txt": NODES,
-        "partitions.toml": PARTITIONS, "partitions.txt": SCONTROL, "calendar.toml": CALENDAR, "reservations.txt": RESERVATIONS, "experiment.toml": EXPERIMENT, "sweep.toml": SWEEP,
+        "partitions.toml": PARTITIONS, "partitions.txt": SCONTROL, "calendar.toml": CALENDAR, "reservations.txt": RESERVATIONS, "failures.csv": FAILURES, "experiment.toml": EXPERIMENT, "sweep.toml": SWEEP,
         "training.toml": SHORT, "trainings.toml": TRAININGS, "cush.toml": CUSH, "paper/plan.toml": PLAN,
         "paper/published.toml": PUBLISHED, "paper/report.md.jinja": PAGE, "curve.csv": "steps,validation\n10,5.5\n20,4.5\n", "policy.json": json.dumps({"policy": "sjf+easy", "log": "kth"}),
     }  # fmt: skip
@@ -252,6 +253,10 @@ LINES: dict[str, tuple[Line, ...]] = {
             f"compare {PARTITIONED} --calendar calendar.toml -p fcfs+easy --no-report -q --out out",
             F.SACCT, F.MACHINES, F.PARTITIONS, F.CALENDAR,
         ),
+        line(
+            "compare jobs.sacct --machines machines.csv --failures failures.csv -p fcfs+easy --no-report -q --out out",
+            F.SACCT, F.MACHINES, F.FAILURES,
+        ),
         line(COMPARE, F.EXPERIMENT, F.PROVENANCE, F.CONSENT, after=(COMPARE, remember)),
         line(COMPARE, F.EXPERIMENT, F.LOCK, after=(lock,), start=hold),
     ),
@@ -259,7 +264,7 @@ LINES: dict[str, tuple[Line, ...]] = {
         again(SWEEPING, F.SWEEP, F.TASK, F.PROVENANCE, F.SWEEP_RESULTS, F.TABLE),
         line("sweep --status out", F.SWEEP_RESULTS, after=(SWEEPING,)),
         line(
-            TRAININGS_LINE, F.SWEEP, F.TASK, F.CURVE, F.SWEEP_RESULTS, F.TABLE, F.PROVENANCE,
+            TRAININGS_LINE, F.SWEEP, F.TASK, F.CURVE, F.SWEEP_RESULTS, F.TABLE,
             after=(f"{TRAININGS_LINE} --no-report",), slow=True,
         ),
     ),

@@ -17,11 +17,11 @@ job2,1,50,1,60,afterok:1,,,,,
 job3,2,50,1,60,"afterok:1:2,afterany:4",,,,,
 job4,3,50,1,60,,400,,,,
 job5,4,50,1,60,,,300,,,
-job6,5,50,1,60,,,,50,1,matlab
-job7,5,50,1,60,,,,50,1,
+job6,5,50,1,60,,,,50,1,
+job7,5,50,1,60,,,,50,1,matlab
 job8,6,50,1,60,afternotok:1,,,,,
 """
-STARTS = {"job1": 0, "job2": 100, "job3": 450, "job4": 400, "job5": 300, "job6": 100, "job7": 5, "job8": None}
+STARTS = {"job1": 0, "job2": 100, "job3": 450, "job4": 400, "job5": 300, "job6": 5, "job7": 100, "job8": None}
 
 
 @pytest.fixture
@@ -47,7 +47,7 @@ def test_all_gates_of_a_job_table(cli: CLI, day: Path) -> None:
     assert [None if pandas.isna(each) else each for each in jobs.start_time] == [*STARTS.values()]
     held = pandas.read_csv(day / "out" / "held" / "fcfs+easy.csv")
     assert held.columns.tolist() == ["job_id", "start_time", "end_time", "reason"]
-    assert held.query("job_id == 6").reason.tolist() == ["JobArrayTaskLimit", "Licenses"]
+    assert held.query("job_id == 7").reason.tolist() == ["JobArrayTaskLimit", "Licenses"]
     assert pandas.read_parquet(day / "out" / "held" / "fcfs+easy.parquet").shape == held.shape
     metrics = json.loads((day / "out" / "metrics.json").read_text())
     assert metrics["fcfs+easy"]["held_share"] == 1
@@ -151,3 +151,17 @@ def test_a_job_table_is_written_as_it_was_read(day: Path) -> None:
     for name in ("dependency", "begin_time", "hold_until", "array_job", "array_limit", "licenses"):
         assert jobs.column(name).tolist() == again.column(name).tolist()
         assert jobs.labels.get(name) == again.labels.get(name)
+
+
+def test_the_report_shows_the_shares_of_the_wait(cli: CLI, day: Path) -> None:
+    command = ("compare", "day.csv", "--machines", "m.csv", "-p", "fcfs", "-p", "sjf", "--out", "out")
+    assert cli(*command, "--gates", "log", "--licenses", "matlab:2").code == 0
+    page = (day / "out" / "report.html").read_text()
+    assert "What jobs waited for" in page
+    assert "JobArrayTaskLimit" in page
+    assert "41.0%" in page
+    (day / "out" / "held" / "fcfs.parquet").unlink()
+    (day / "out" / "held" / "fcfs.csv").write_text("job_id,start_time,end_time,reason\n99,0,1,X\n")
+    done = cli("plot", "out")
+    assert done.code == 2
+    assert "held/fcfs.csv: not a table of intervals of these jobs" in done.line()

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hpcsimkit.compiled import support
+from hpcsimkit.compiled import queue, support
 from hpcsimkit.compiled.orders import KEYS, ONE_BY_ONE
 from hpcsimkit.experiments.parts.registry import make
 from hpcsimkit.jobs.workload import Workload
@@ -211,6 +211,22 @@ def test_further_long_queues(policy: str) -> None:
 def test_many_reservations_made_anew(policy: str) -> None:
     """Each of them many times: with 1500 jobs, SimPy takes hours."""
     assert_equal_results(long_queue(60), make(policy))
+
+
+@pytest.fixture
+def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Short queues have many blocks, which are split, dropped and searched several at a time."""
+    monkeypatch.setattr(queue, "BLOCK", 4)
+    monkeypatch.setattr(queue, "TOGETHER", 2)
+
+
+@uncompiled
+@pytest.mark.usefixtures("small_blocks")
+@pytest.mark.parametrize(
+    "policy", ["saf+easy", "lcfs+easy", "sjf+greedy", "ljf+easy-k(3)", "saf+conservative"]
+)
+def test_queues_of_many_blocks(policy: str) -> None:
+    assert_equal_results(long_queue(120), make(policy))
 
 
 def test_many_shares_of_candidates() -> None:

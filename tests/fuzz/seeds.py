@@ -21,6 +21,7 @@ from hpcsimkit.agents.networks.numpy_networks import SlotScores
 from hpcsimkit.agents.spaces.encoders import QueueWindow
 from hpcsimkit.agents.spaces.masks import Slots
 from hpcsimkit.cluster.calendar_files import read_calendar
+from hpcsimkit.cluster.failure_files import read_failures
 from hpcsimkit.cluster.partition_files import read_partitions
 from hpcsimkit.experiments.comparison.experiment import Experiment
 from hpcsimkit.experiments.parts.on_machines import described
@@ -155,6 +156,30 @@ times = 3
 machines = ["gpu1"]
 users = ["alice"]
 accounts = ["physics"]
+"""
+FAILURES = """\
+machine,start,end,state,reason
+node1,2024-02-01T08:00:00,2024-02-01T08:30:00,down,power
+"node[1-2]",2024-02-01 09:00:00,2024-02-01 09:45:00,DRAIN,disk
+gpu1,2024-02-01T10:00:00,,fail,
+"""
+EVENTS = """\
+Cluster|NodeName|TimeStart|TimeEnd|State|Reason|User
+tiny||2024-02-01T00:00:00|2024-02-01T00:10:00||Cluster Registered TRES|
+tiny|node1|2024-02-01T08:00:00|2024-02-01T08:30:00|DOWN*|Not responding|slurm(64030)
+tiny|node2|2024-02-01T08:10:00|2024-02-01T09:00:00|DRAIN|disk|bad|root(0)
+tiny|gpu1|2024-02-01T08:10:00|Unknown|DOWN|fan|root(0)
+"""
+RULED_EVENTS = """\
+   Cluster        NodeName           TimeStart             TimeEnd   State                         Reason       User
+---------- --------------- ------------------- ------------------- ------- ------------------------------ ----------
+      tiny           node1 2024-02-01T08:00:00 2024-02-01T08:30:00   DOWN* Not responding                 slurm(640+
+      tiny           node2 2024-02-01T08:10:00             Unknown   DRAIN disk bad                         root(0)
+"""
+LANL = """\
+System,machine type,nodes,nodenum,purpose,Prob Started (mm/dd/yy hh:mm),Prob Fixed (mm/dd/yy hh:mm),Down Time,Hardware
+2,cluster,49,0,graphics.fe,2/1/2024 10:54,2/1/2024 11:00,6,Graphics Accel Hdwr
+2,cluster,49,1,compute,02/01/24 10:54,02/02/24 11:00,1446,
 """
 RESERVATIONS = """\
 ReservationName=maint StartTime=2024-02-01T08:00:00 EndTime=2024-02-01T18:00:00 Duration=10:00:00
@@ -432,6 +457,10 @@ RESERVED = (
     "compare", "jobs.sacct", "--machines", "m.csv", "--calendar", "{}", "-p", "fcfs+easy", "--no-report", "--out", "made",
 )  # fmt: skip
 
+FAILING = (
+    "compare", "jobs.sacct", "--machines", "m.csv", "--failures", "{}", "-p", "fcfs+easy", "--no-report", "--out", "made",
+)  # fmt: skip
+
 KINDS: dict[str, Kind] = {
     "swf": Kind(swf_files, lambda name: _described(read_swf(name)), (DESCRIBE, COMPARE)),
     "swf-strict": Kind(swf_files, lambda name: read_swf(name, strict=True, size="allocated")),
@@ -476,6 +505,12 @@ KINDS: dict[str, Kind] = {
     "reservations": Kind(
         text_file("reservations.txt", RESERVATIONS, m_csv=MACHINES_CSV, jobs_sacct=SACCT), read_calendar, (RESERVED,)
     ),
+    **{
+        name: Kind(text_file("failures.csv", text, m_csv=MACHINES_CSV, jobs_sacct=SACCT), read_failures, (FAILING,))
+        for name, text in {
+            "failures": FAILURES, "events": EVENTS, "ruled-events": RULED_EVENTS, "failures-lanl": LANL,
+        }.items()
+    },
     "experiment": Kind(
         text_file("experiment.toml", EXPERIMENT), _experiment,
         (("compare", "{}", "--jobs", "9", "--no-report", "--out", "made"), ("describe", "{}", "--no-picture")),

@@ -55,8 +55,40 @@ class Gates:
 
     def __init__(self, wishes: Sequence[Wishes], pools: Mapping[str, int], facts: Facts) -> None:
         self.wishes, self.pools, self.facts = wishes, pools, facts
+        self.turns: dict[int, list[int]] = {}
+        """Jobs of each array in the order in which they were due, without those that have started."""
+
+    def is_new(self, j: int, now: int) -> bool:
+        """Whether a job has to queue for its turn in its array from now on."""
+        wish = self.wishes[j]
+        return wish.limit >= 0 and j not in self.turns.get(wish.array, []) and not self.early(j, now)
+
+    def take_turn(self, j: int, now: int) -> None:
+        if self.is_new(j, now):
+            self.turns.setdefault(self.wishes[j].array, []).append(j)
+
+    def leave(self, j: int) -> None:
+        if j in (turns := self.turns.get(self.wishes[j].array, [])):
+            turns.remove(j)
 
     def reason(self, j: int, running: Collection[int], now: int) -> str:
+        wish = self.wishes[j]
+        early = self.early(j, now)
+        if early:
+            return early
+        if wish.limit >= 0:
+            turns = self.turns.get(wish.array, [])
+            place = turns.index(j) if j in turns else len(turns)
+            if place + sum(self.wishes[i].array == wish.array for i in running) >= wish.limit:
+                return "JobArrayTaskLimit"
+        for name, number in wish.licenses.items():
+            taken = sum(self.wishes[i].licenses.get(name, 0) for i in running)
+            if self.pools[name] - taken < number:
+                return "Licenses"
+        return ""
+
+    def early(self, j: int, now: int) -> str:
+        """The reason of a gate before those of arrays and licences."""
         wish = self.wishes[j]
         found = [self.term(j, term, now) for term in wish.terms]
         if found:
@@ -70,12 +102,6 @@ class Gates:
             return "BeginTime"
         if now < wish.hold:
             return "JobHeldUser"
-        if wish.limit >= 0 and sum(self.wishes[i].array == wish.array for i in running) >= wish.limit:
-            return "JobArrayTaskLimit"
-        for name, number in wish.licenses.items():
-            taken = sum(self.wishes[i].licenses.get(name, 0) for i in running)
-            if self.pools[name] - taken < number:
-                return "Licenses"
         return ""
 
     def term(self, j: int, term: Term, now: int) -> bool | None:
@@ -144,6 +170,7 @@ class NaiveGated(NaiveAttempts):
 
     def ask(self, job: naive_attempts.Job, now: int) -> bool:
         """Let a job that is due join the queue, hold it, or reject it; return whether it joined."""
+        self.gates.take_turn(job.number, now)
         reason = self.reason(job, now)
         if reason == NEVER:
             self.rejected.add(job.number)
@@ -156,11 +183,15 @@ class NaiveGated(NaiveAttempts):
             super().enqueue(job)
         return not reason
 
+    def may_change(self, job: naive_attempts.Job, now: int) -> bool:
+        return self.reason(job, now) in ("", NEVER) or self.gates.is_new(job.number, now)
+
     def enqueue(self, job: naive_attempts.Job) -> None:
         self.ask(job, self.now)
 
     def start(self, job: naive_attempts.Job, now: int) -> None:
         super().start(job, now)
+        self.gates.leave(job.number)
         self.facts.started.setdefault(job.number, now)
         for other in list(self.waiting):
             if self.reason(other, now):
@@ -185,7 +216,7 @@ class NaiveGated(NaiveAttempts):
         """Ask about those that are submitted now and those that may start now, in the order of the log."""
         joined = False
         while True:
-            open_now = [job for job in self.held if self.reason(job, now) in ("", NEVER)]
+            open_now = [job for job in self.held if self.may_change(job, now)]
             asked = min([*coming, *open_now], key=lambda job: job.number, default=None)
             if asked is None:
                 return joined
@@ -222,7 +253,7 @@ class NaiveGated(NaiveAttempts):
             again = (
                 any(job.run == job.done and not job.pause for job in self.running)
                 or self.left
-                or any(self.reason(job, now) in ("", NEVER) for job in self.held)
+                or any(self.may_change(job, now) for job in self.held)
             )
             if not again:
                 self.intervals.note(now, {job.number: self.reason(job, now) for job in self.held})
@@ -288,7 +319,7 @@ class NaiveGatedConservative(NaiveConservative):
         return self.gates.reason(j, self.running, now)
 
     def open(self, now: int) -> list[int]:
-        return [j for j in self.held if self.reason(j, now) in ("", NEVER)]
+        return [j for j in self.held if self.reason(j, now) in ("", NEVER) or self.gates.is_new(j, now)]
 
     def join(self, now: int, coming: list[int]) -> bool:
         joined = False
@@ -297,6 +328,7 @@ class NaiveGatedConservative(NaiveConservative):
             if asked is None:
                 return joined
             (coming if asked in coming else self.held).remove(asked)
+            self.gates.take_turn(asked, now)
             reason = self.reason(asked, now)
             if reason == NEVER:
                 self.rejected.add(asked)
@@ -349,6 +381,7 @@ class NaiveGatedConservative(NaiveConservative):
 
     def start(self, j: int, now: int, mode: str) -> None:
         super().start(j, now, mode)
+        self.gates.leave(j)
         self.facts.started.setdefault(j, now)
         for other in list(self.waiting):
             if self.reason(other, now):

@@ -160,6 +160,16 @@ def test_a_start_in_one_partition_takes_jobs_out_of_the_queues_of_others() -> No
         assert held(result) == [(4, 5, 14, "Licenses")]
 
 
+def test_a_pass_follows_in_each_partition_whose_queue_a_job_has_left() -> None:
+    """Job 4 is the head of b from 1 on; at 5, job 3 takes the licence in a, and job 5 starts in b at once."""
+    rows = [(0, 5, 5, 2), (0, 20, 20, 1), (1, 9, 9, 1), (1, 9, 9, 2), (2, 3, 3, 1)]
+    jobs = two_partitions(workload(rows, 4, licenses=["", "", "x", "x", ""]), [0, 1, 0, 1, 1])
+    cluster = Partitions([Partition("a", nodes=2), Partition("b", nodes=2)])
+    result = Simulation(jobs, make("fcfs"), cluster, licenses={"x": 1}).run()
+    assert result.start_time.tolist() == [0, 0, 5, 20, 5]
+    assert held(result) == [(4, 5, 14, "Licenses")]
+
+
 def test_any_gate_holds_a_job() -> None:
     jobs = workload(ROWS, 4, user=USERS)
     for gates in ((AtMost(1), Gate()), (Gate(), AtMost(1))):
@@ -549,9 +559,13 @@ def test_wrong_pools_and_columns() -> None:
         run(jobs, "fcfs", licenses="x:1")
     with pytest.raises(WorkloadError, match="job 1: begin_time needs -1 to"):
         workload(THREE, 3, begin_time=[-7, 0, 0])
-    for columns in ({"array_limit": [1, 1, 1]}, {"array_limit": [0, -1, -1], "array_job": [1, 1, 1]}):
+    for columns in (
+        {"array_limit": [1, 1, 1]},
+        {"array_limit": [0, -1, -1], "array_job": [1, 1, 1]},
+        {"array_limit": [-1, 2, 3], "array_job": [1, 1, 1]},
+    ):
         with pytest.raises(
-            WorkloadError, match="an array limit needs an array_job and a limit of at least 1"
+            WorkloadError, match="an array limit needs an array_job and one limit of at least 1"
         ):
             run(workload(THREE, 3, **columns), "fcfs", gates=(ArrayLimits(),))
 
@@ -604,11 +618,19 @@ class Skips(Admission):
 
 def test_a_skipped_job_blocks_no_other_and_is_asked_about_in_each_pass() -> None:
     """Job 2, at the head, is skipped at 0, 1 and 3, and starts at 10; job 3 passes it."""
+    left: list[int] = []
+
+    class Watches(Observer):
+        def on_finish(self, system: System) -> None:
+            left.append(system.arrivals_left)
+
     jobs = workload([(0, 10, 10, 3), (0, 5, 5, 2), (1, 2, 2, 1)], 4)
     for policy in ("fcfs", "fcfs+easy", "fcfs+conservative"):
         chosen = make(policy)
+        assert isinstance(chosen, Pipeline)
         chosen.gate = Skips((2,), 5)
-        result = run(jobs, chosen)
+        result = run(jobs, chosen, observers=[Watches()])
+        assert left.pop() == 0
         assert result.start_time.tolist() == [0, 10, 1]
         assert held(result) == [(2, 0, 10, "NotYet")]
 
@@ -707,3 +729,29 @@ def test_an_environment_of_the_seat() -> None:
     rewards = [env.step(action) for action in (0, 1, 0, 0)]
     assert [over for _, _, over, _, _ in rewards] == [False, False, False, True]
     assert sum(reward for _, reward, *_ in rewards) == pytest.approx(-4 / 3)
+
+
+@pytest.mark.parametrize(
+    "policy", ["fcfs+easy+random-admission(0.4)", "sjf+conservative+random-admission(0.4)"]
+)
+def test_a_run_with_gates_goes_on_from_a_snapshot(policy: str) -> None:
+    log = default_workload(np.random.default_rng(3)).first(120)
+    columns = {
+        **log.columns,
+        "licenses": [("x", "", "x:2")[j % 3] for j in range(120)],
+        "dependency": [f"afterany:{log.id[j - 5]}" if j % 7 == 6 else "" for j in range(120)],
+        "begin_time": np.where(np.arange(120) % 11 == 3, log.submit_time + 5000, -1),
+    }
+    jobs = Workload(columns, machine_size=log.machine_size)
+
+    def simulation() -> Simulation:
+        return Simulation(jobs, make(policy), gates=(*AFTER, BeginTimes()), licenses={"x": 3})
+
+    whole = simulation().run()
+    assert {"Admission", "BeginTime", "Dependency", "Licenses"} == set(
+        whole.held.reasons if whole.held else ()
+    )
+    for at in np.quantile(whole.submit_time, [0.1, 0.5, 0.9], method="lower").tolist():
+        again = simulation().resume(simulation().snapshot(at)).run()
+        assert again.hash == whole.hash
+        assert held(again) == held(whole)

@@ -103,8 +103,9 @@ def held_in(result: Result) -> dict[int, list[tuple[int, int, str]]]:
 
 @st.composite
 def gated_situations(draw: st.DrawFn) -> tuple[Any, list[Wishes], dict[str, int]]:
-    situation = draw(situations())
-    return situation, *draw(wishes_for(situation[0]))
+    *situation, policy = draw(situations())
+    plain = {name: policy[name] for name in ("sjf", "easy", "tiers")}  # preemption as a requeue, at once
+    return (*situation, plain), *draw(wishes_for(situation[0]))
 
 
 def check_against_naive(drawn: Any) -> None:

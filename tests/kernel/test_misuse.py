@@ -151,9 +151,9 @@ def test_a_run_that_failed_stays_failed() -> None:
             system.start(system.queue.first())
 
     simulation = Simulation(ONE_JOB, FailsOnce())
-    for _ in range(2):
+    for again in (simulation.run, simulation.run, simulation.result):
         with pytest.raises(PolicyError, match="ValueError: once"):
-            simulation.run()
+            again()
 
 
 def test_wakes_asked_for_long_before_are_no_stall() -> None:

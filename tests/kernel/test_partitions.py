@@ -742,6 +742,19 @@ def test_hundreds_of_slurm(usage: str, case: str, backfilling: str) -> None:
         assert_slurm_as_naive(CASES[case], seed, usage, backfilling)
 
 
+def test_whole_machines_are_the_rule_of_one_partition_of_two() -> None:
+    parts = Partitions([Partition("a"), Partition("b", exclusive=True)], Machines.of(2, cpus=8))
+    columns = {
+        "submit_time": [0, 0],
+        "run_time": [9, 9],
+        "nodes": [1, 1],
+        "partition": [0, 1],
+        "cpus": [1, 1],
+    }
+    jobs = Workload(columns, resources=("cpus",), labels={"partition": ("a", "b")})
+    assert parts.with_rules(jobs).column("exclusive").tolist() == [-1, 1]
+
+
 def test_max_nodes_does_not_limit_pooled_requests() -> None:
     columns = {"submit_time": [0] * 3, "run_time": [9] * 3, "nodes": [2, 3, 3], "cpus": [1] * 3}
     columns |= {"partition": [0] * 3, "spread": [0, 0, 1]}

@@ -23,7 +23,7 @@ from hpcsimkit.policies import EASY, Predicted, ShortestPredicted
 from hpcsimkit.policies.predicting.boosting import Boosting
 from hpcsimkit.policies.predicting.catalogue import PREDICTORS, predictor_named
 from hpcsimkit.policies.predicting.features import FEATURES, Features
-from hpcsimkit.policies.predicting.history import History
+from hpcsimkit.policies.predicting.history import History, owner
 from hpcsimkit.policies.predicting.mixture import Mixture
 from hpcsimkit.policies.predicting.predictor import Predictor
 from hpcsimkit.policies.predicting.quality import Forecasts, Quality, quality_table
@@ -360,6 +360,7 @@ def test_boosting_without_its_library_is_one_line(monkeypatch: pytest.MonkeyPatc
             Boosting(refit=200, window=100),
             "boosting needs a whole number of at least 200 for window, found 100",
         ),
+        (Boosting(refit=100.0), "boosting needs a whole number of at least 100 for refit, found 100.0"),
         (Mixture([]), "a mixture needs at least one predictor and nothing else, found []"),
         (Mixture(decay=1), "a mixture needs a decay of at least 0 and below 1, found 1"),
         ("history", "predicted run times need a Predictor, found 'history'"),
@@ -369,6 +370,19 @@ def test_wrong_parameters_are_one_line(predictor: Any, message: str) -> None:
     with pytest.raises(UsageError) as caught:
         run(workload(ROWS, 2), Pipeline(estimates=Predicted(predictor)))
     assert str(caught.value) == message
+
+
+def test_user_0_has_a_history_of_his_own() -> None:
+    jobs = Workload(
+        {
+            "submit_time": [0, 1, 2],
+            "run_time": [9, 9, 9],
+            "nodes": [1] * 3,
+            "user": [0, 0, -1],
+            "group": [7, 8, 7],
+        }
+    )
+    assert [owner(job) for job in jobs.jobs] == [0, 0, (7, -1, -1)]
 
 
 # --- quality -----------------------------------------------------------------------------------------------

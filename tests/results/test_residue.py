@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hpcsimkit import Machines, Pipeline, Simulation, Workload
+from hpcsimkit import Machines, Pipeline, Simulation, Workload, make
+from hpcsimkit.cluster.outages import Outage, Outages
 from hpcsimkit.cluster.partitions import Partition, Partitions
 from hpcsimkit.policies import EASY
 from hpcsimkit.results.recorded_nodes import RecordedNodes
@@ -124,6 +125,7 @@ def test_what_the_log_says_of_its_waits() -> None:
         "size 3-4: 100% of the error, 10% of the jobs",
         "hour 01:00: 50% of the error, 10% of the jobs",
         "room on record: judged by the number of free nodes",
+        "nodes that were down count as room on record: a failure log (--failures FILE) would tell",
         "3 jobs became eligible after their submission: their waits begin then",
     ]
 
@@ -297,3 +299,30 @@ def test_earliest_start_beside_all_others(data: st.DataObject) -> None:
                 expected = first
                 break
         assert nodes.earliest(row, np.array(machines)) == expected
+
+
+def test_nodes_that_were_down_are_no_room() -> None:
+    """The second job could have started at once, had its nodes not been down until 3600 s."""
+    columns = {
+        "submit_time": [0, 10],
+        "run_time": [900, 900],
+        "nodes": [2, 3],
+        "recorded_wait_time": [0, 3590],
+    }
+    log = Workload(columns, machine_size=4)
+    without = Residue(Validation(Simulation(log, make("fcfs")).run()))
+    assert without.table.set_index("cause").share["room"] == 1
+    assert [text for text in without.sentences() if "down" in text] == [
+        "nodes that were down count as room on record: a failure log (--failures FILE) would tell"
+    ]
+    outages = Outages([Outage(5, 3600, nodes=2)])
+    error = Validation(Simulation(log, make("fcfs"), outages=outages).run()).error
+    assert error.tolist() == [0, 0], "the simulation waits for the nodes, too"
+    longer = Workload({**columns, "recorded_wait_time": [0, 7190]}, machine_size=4)
+    late = Residue(Validation(Simulation(longer, make("fcfs"), outages=outages).run()))
+    assert late.table.set_index("cause").share["room"] == 1, "from 3600 s on, there was room"
+    gone = Outages([Outage(5, 3600, nodes=2), Outage(4500, 7200, nodes=4)])
+    with_both = Residue(Validation(Simulation(longer, make("fcfs"), outages=gone).run()))
+    assert [text for text in with_both.sentences() if "down" in text] == [
+        "nodes that were down by the failure log are no room on record"
+    ]

@@ -399,22 +399,83 @@ def test_job_numbers_alone_will_do(export: Write) -> None:
     assert (w.id.tolist(), dict(w.skipped)) == ([5, 6], {"job step": 1})
 
 
-def test_requeued_jobs_are_jobs_of_their_own(export: Write, tmp_path: Path) -> None:
+def attempt(state: str, start: str, end: str, submit: str = "08:00:00", job: str = "100") -> dict[str, str]:
+    """A record on 1 March 2024, whose elapsed time is that from start to end."""
+    times = {"Submit": submit, "Start": start, "End": end}
+    hours, minutes = (int(end[place]) * 10 + int(end[place + 1]) for place in (0, 3))
+    took = 60 * (60 * hours + minutes) - 60 * (60 * int(start[:2]) + int(start[3:5]))
+    elapsed = f"{took // 3600:02}:{took // 60 % 60:02}:00"
+    dated = {name: f"2024-03-01T{time}" for name, time in times.items()}
+    return {"JobID": job, "State": state, "Elapsed": elapsed, **dated}
+
+
+def test_attempts_are_one_job(export: Write) -> None:
+    """Submitted and started when it first was; the last attempt was long enough without the others."""
     path = export(
-        {"State": "NODE_FAIL"},
-        {"State": "REQUEUED", "Submit": "2024-03-01T08:04:00"},
-        {"Restarts": "2"},
-        {"JobID": "7"},
+        attempt("PREEMPTED", "08:01:00", "08:11:00"),
+        attempt("COMPLETED", "08:02:00", "08:20:00", job="7"),
+        attempt("NODE_FAIL", "08:30:00", "08:35:00", submit="08:11:00"),
+        attempt("COMPLETED", "09:00:00", "09:40:00", submit="08:35:00"),
+    )
+    w = read_sacct(path, strict=True)
+    assert w.id.tolist() == [7, 100]
+    assert w.run_time.tolist() == [18 * 60, 40 * 60]
+    assert w.recorded_wait_time.tolist() == [120, 60]
+    assert w.submit_time[0] == w.submit_time[1]
+    assert dict(w.skipped) == {"earlier attempt of a job": 2}
+    assert dict(w.notes) == {"preempted, failed or requeued before: one job with all attempts": 1}
+
+
+def test_a_job_that_kept_work_needs_all_of_it(export: Write) -> None:
+    w = read_sacct(
+        export(
+            attempt("PREEMPTED", "08:00:00", "10:00:00"),
+            attempt("COMPLETED", "10:05:00", "10:35:00", submit="10:00:00"),
+        )
+    )
+    assert w.run_time.tolist() == [9000]
+    assert w.notes["an earlier attempt took longer: run time is the sum of all attempts"] == 1
+
+
+def test_a_job_whose_last_attempt_was_interrupted(export: Write) -> None:
+    w = read_sacct(
+        export(
+            attempt("NODE_FAIL", "08:00:00", "08:30:00"),
+            attempt("REQUEUED", "08:40:00", "08:50:00", submit="08:30:00"),
+        )
+    )
+    assert w.run_time.tolist() == [1800]
+
+
+def test_attempts_of_a_job_that_has_not_ended_are_no_jobs(export: Write) -> None:
+    running = {**attempt("RUNNING", "08:40:00", "08:50:00", submit="08:30:00"), "End": "Unknown"}
+    w = read_sacct(
+        export(
+            attempt("PREEMPTED", "08:00:00", "08:30:00"),
+            running,
+            attempt("COMPLETED", "08:00:00", "08:30:00", job="7"),
+        )
+    )
+    assert w.id.tolist() == [7]
+    assert [count for _, count in sorted(w.skipped.items())] == [1, 1]
+
+
+def test_a_number_that_is_used_again_is_another_job(export: Write, tmp_path: Path) -> None:
+    path = export(
+        attempt("COMPLETED", "08:00:00", "08:30:00"),
+        attempt("NODE_FAIL", "09:00:00", "09:10:00", submit="09:00:00"),
+        {**attempt("COMPLETED", "09:20:00", "09:50:00", submit="09:10:00"), "Restarts": "1"},
     )
     w = read_sacct(path)
-    assert w.id.tolist() == [100, 100, 100, 7]
+    assert w.id.tolist() == [100, 100]
+    assert w.run_time.tolist() == [1800, 1800]
     assert dict(w.notes) == {
+        "preempted, failed or requeued before: one job with all attempts": 1,
         "requeued before: submitted then for the last time": 1,
-        "job number used before": 2,
-        "out of order of submission": 1,
+        "job number used before": 1,
     }
     assert message(lambda: read_sacct(path, strict=True)) == (
-        f"{path}:3: a job number of its own needed, found '100' again"
+        f"{path}:4: a job number of its own needed, found '100' again"
     )
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import tzinfo
 from typing import Literal
@@ -112,6 +112,9 @@ ONE_USER = re.compile(r"(?:^|\s)--exclusive=(?:user|mcs)\b")
 MOMENTS = ("Submit", "Eligible", "Start", "End")
 MOST_DIFFERENCE = 3
 """Difference between the run time and that from start to end that is due to rounding [s]."""
+
+INTERRUPTED = {"PREEMPTED", "NODE_FAIL", "REQUEUED", "BOOT_FAIL"}
+"""States of attempts after which a job may be tried again."""
 
 WAITING = {"PENDING", "REVOKED"}
 RUNNING = {"RUNNING", "SUSPENDED", "CONFIGURING", "COMPLETING", "STAGE_OUT", "STOPPED", "SIGNALING"}
@@ -252,8 +255,12 @@ def read_sacct(
       are numbered from 0 and ``labels["id"]`` holds the original cells.
     - ``Elapsed`` is without the time for which a job was suspended; ``notes`` has this time.
     - ``notes`` counts the jobs of each cluster (``Cluster``) if there are several, which never compete.
-    - Each record of a requeued job (``--duplicates``) and each component of a heterogeneous job is a separate
-      job.
+    - The records of a job that was preempted, failed with its node or was requeued (``--duplicates``) are its
+      attempts: one job, submitted and started when it first was. Its run time is that of the last attempt,
+      since Slurm begins a requeued job anew; if an earlier attempt took longer, the job must have kept work
+      (checkpoints), and its run time is the sum of all attempts. ``notes`` counts both. If the last attempt
+      was interrupted as well, the longest one counts.
+    - Each component of a heterogeneous job is a separate job.
     - Skipped are job steps; jobs that never started or have not ended; pending array tasks, which ``sacct``
       prints on one line; jobs without CPUs; and lines and cells that cannot be parsed.
 
@@ -508,6 +515,8 @@ def _times(sieve: Sieve, zone: tzinfo | None, default_times: Mapping[str, int]) 
     if start is not None and end is not None:
         run = np.where((run < 0) & (start >= 0) & (end >= 0), end - start, run)
     states = columns.get("State") or EncodedCells([""], np.zeros(rows, dtype=np.int64))
+    attempts_run, began = run.copy(), None if start is None else start.copy()
+    submit, began, run = _put_together(sieve, submit, began, run, states)
     never = _among(states, WAITING) | ((run == 0) & _nothing_allocated(sieve, states))
     never |= (start < 0) if start is not None else False
     sieve.leave_out(never, "never started", "a job that started", names)
@@ -518,10 +527,58 @@ def _times(sieve: Sieve, zone: tzinfo | None, default_times: Mapping[str, int]) 
     default = parse(partitions, lambda names: _longest(names, default_times))[0]
     times = sieve.times(submit, run, limit, default)
     sieve.note_rounding(name for name in (*MOMENTS, "ElapsedRaw", "Elapsed") if name in columns)
-    _note_suspended(sieve, start, end, run)
-    wait = start - submit if start is not None else unknown
+    _note_suspended(sieve, start, end, attempts_run)
+    wait = began - submit if began is not None else unknown
     sieve.note("started before it was submitted: no wait recorded", (wait < 0) & (start is not None))
     return {**times, "recorded_wait_time": np.maximum(wait, UNKNOWN)}
+
+
+def _put_together(
+    sieve: Sieve, submit: Column, start: Column | None, run: Column, states: Cells
+) -> tuple[Column, Column | None, Column]:
+    """Return submissions, first starts and run times of jobs; attempts but the last are left out."""
+    stopped = _among(states, INTERRUPTED) & sieve.kept
+    if not stopped.any():
+        return submit, start, run
+    cells, clusters = sieve.table.columns[_id_field(sieve.table)], sieve.table.columns.get("Cluster")
+    names = [cell.strip() for cell in cells]
+    again = {names[row] for row in np.flatnonzero(stopped).tolist()}
+    rows_of: dict[tuple[str, str], list[int]] = {}
+    for row in np.flatnonzero(sieve.kept).tolist():
+        if names[row] in again:
+            cluster = "" if clusters is None else clusters[row]
+            rows_of.setdefault((cluster, names[row]), []).append(row)
+    submit, run, start = submit.copy(), run.copy(), None if start is None else start.copy()
+    earlier, summed, together = (np.zeros(len(run), dtype=bool) for _ in range(3))
+    for rows in rows_of.values():
+        for chain in _chains(sorted(rows, key=lambda row: (submit[row], row)), stopped):
+            first, last = chain[0], chain[-1]
+            earlier[chain[:-1]] = together[last] = True
+            submit[last] = submit[first]
+            if start is not None and start[first] >= 0:
+                start[last] = start[first]
+            times = np.maximum(run[chain], 0)
+            if stopped[last]:
+                run[last] = times.max()
+            elif 0 <= run[last] < times[:-1].max():
+                run[last], summed[last] = times.sum(), True
+    sieve.leave_out(earlier, "earlier attempt of a job")
+    sieve.note("preempted, failed or requeued before: one job with all attempts", together)
+    sieve.note("an earlier attempt took longer: run time is the sum of all attempts", summed)
+    return submit, start, run
+
+
+def _chains(rows: Sequence[int], stopped: Mask) -> Iterator[list[int]]:
+    """Yield attempts of one job among rows with the same number: all but the last were interrupted."""
+    chain: list[int] = []
+    for row in rows:
+        chain.append(row)
+        if not stopped[row]:
+            if len(chain) > 1:
+                yield chain
+            chain = []
+    if len(chain) > 1:
+        yield chain
 
 
 def _note_suspended(sieve: Sieve, start: Column | None, end: Column | None, run: Column) -> None:

@@ -87,7 +87,7 @@ def checked(
     """Check a part, an encoder or reward at the seat `stage`; return one line that says what was checked.
 
     >>> print(checked(part_named("sjf+easy", Trust(()))))  # doctest: +ELLIPSIS
-    Pipeline(...): passed on 8 workloads, 480 jobs: parameters; capacity, starts and ends; ...
+    Pipeline(...): passed on 8 workloads, 480 jobs: parameters; events; capacity, starts and ends; ...
     """
     where: dict[str, Any] = {"cluster": cluster, "seed": seed}
     report: Any

@@ -9,6 +9,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from hpcsimkit.cluster.failure_files import FailureLog
 from hpcsimkit.cluster.files import machines_text
 from hpcsimkit.cluster.partitions import Partitions
 from hpcsimkit.compiled.support import is_ready, slowness
@@ -253,6 +254,7 @@ def inputs_of(policy: str, source: Source, *workload: Any) -> dict[str, Any]:
         "workload": workload,
         "settings": source.model_dump(include=set(DECISIVE)),
         "machines": None if cluster is None else machines_text(cluster),
+        "failure_log": log.record if isinstance(log := source.setup.outages, FailureLog) else None,
         "partitions": partitions.definition if isinstance(partitions, Partitions) else None,
         "service_time": source.service_time,
     }

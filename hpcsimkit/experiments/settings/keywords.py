@@ -6,7 +6,8 @@ from collections.abc import Callable
 from dataclasses import MISSING, fields
 from typing import Any, TypeVar
 
-from hpcsimkit.cluster.outages import Failures
+from hpcsimkit.cluster.failure_files import read_failures
+from hpcsimkit.cluster.outages import Failures, OutageSource
 from hpcsimkit.errors import UsageError, nearest
 from hpcsimkit.kernel.after_jobs import AfterJobs
 from hpcsimkit.kernel.begun import BeginAt
@@ -16,7 +17,15 @@ from hpcsimkit.kernel.policy import Policy
 from hpcsimkit.kernel.restart import Restart
 from hpcsimkit.workloads.readers.cells import date
 
-__all__ = ["READ_FROM_TEXT", "begin_at_of", "failures_of", "gates_of", "licenses_of", "restart_of"]
+__all__ = [
+    "READ_FROM_TEXT",
+    "begin_at_of",
+    "failures_of",
+    "gates_of",
+    "is_failure_log",
+    "licenses_of",
+    "restart_of",
+]
 
 GATES: dict[str, type[Gate]] = {
     "dependency": AfterJobs,
@@ -29,22 +38,39 @@ GATES: dict[str, type[Gate]] = {
 Made = TypeVar("Made")
 
 
-def failures_of(text: str) -> Failures:
-    """Return the random failures that a text describes.
+def failures_of(text: str) -> OutageSource:
+    """Return the random failures that a text describes, or the failure log that it names.
+
+    The name of a file may be followed by a comma and the name of a cluster in it. Random failures have ``=``.
 
     Raises
     ------
     UsageError
         The text cannot be read, or a value is invalid.
+    WorkloadError
+        The file cannot be read.
 
     Examples
     --------
-    >>> failures_of("mtbf=864000, repair=3600, law=weibull, shape=0.7").shape
-    0.7
+    >>> failures_of("mtbf=864000, repair=3600, law=weibull, shape=0.7")
+    Failures(mtbf=864000, repair=3600, law='weibull', shape=0.7, repair_law='exponential', repair_shape=1.0, \
+rack=1)
     """
+    if is_failure_log(text):
+        path, _, cluster = (word.strip() for word in text.partition(","))
+        return read_failures(path, cluster=cluster or None)
     failures = _made(Failures, text)
     failures.check()
     return failures
+
+
+def is_failure_log(text: str) -> bool:
+    """Return whether a text names a failure log instead of describing random failures.
+
+    >>> is_failure_log("failures.csv, 20"), is_failure_log("mtbf=864000, repair=3600")
+    (True, False)
+    """
+    return "=" not in text and bool(text.strip())
 
 
 def restart_of(text: str) -> Restart:
