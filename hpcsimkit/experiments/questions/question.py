@@ -19,7 +19,7 @@ from hpcsimkit.engine.lock import writing
 from hpcsimkit.engine.provenance import Provenance
 from hpcsimkit.engine.results_folder import SETTINGS, ResultsFolder, next_free
 from hpcsimkit.engine.runner import finish, finished
-from hpcsimkit.engine.store import Store
+from hpcsimkit.engine.store import OUTCOME, Store
 from hpcsimkit.engine.task import Task, Tell
 from hpcsimkit.errors import HpcsimkitError, StorageError, UsageError
 from hpcsimkit.experiments.comparison.case import Case, Ended
@@ -308,6 +308,8 @@ def _tidied(store: Store, tasks: Sequence[Task]) -> Iterator[None]:
     finally:
         if done or not any(map(store.has, tasks)):
             with writing(store.place):
+                for task in tasks:  # first: a process killed meanwhile leaves no outcome without its files
+                    (store.folder(task) / OUTCOME).unlink(missing_ok=True)
                 shutil.rmtree(store.place, ignore_errors=True)
 
 
