@@ -16,6 +16,7 @@ from hpcsimkit.errors import ScheduleError, UsageError
 from hpcsimkit.experiments.parts.registry import make
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.event_order import DirlabOrder
+from hpcsimkit.kernel.job_gates import BeginTimes
 from hpcsimkit.kernel.policy import Policy
 from hpcsimkit.kernel.simulation import Simulation
 from hpcsimkit.kernel.system import System
@@ -258,4 +259,4 @@ def test_windows_begin_while_a_gate_holds_the_only_job() -> None:
     """It may start from 30 s on, within the second window."""
     jobs = workload([(0, 5, 5, 4)], 4, begin_time=[30])
     calendar = Calendar([Window(10, 20, 4), Window(25, 50, 1)])
-    assert starts(jobs, "fcfs", calendar=calendar) == [50]
+    assert starts(jobs, "fcfs", calendar=calendar, gates=(BeginTimes(),)) == [50]
