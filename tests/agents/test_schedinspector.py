@@ -189,7 +189,9 @@ def test_other_seats_are_not_for_it(encoder: Encoder) -> None:
     env = SchedulingEnv(
         Fixed(JOBS), Pipeline(order=External(), window=2), encoder, Slots(2), Improvement(make("fcfs"))
     )
-    with pytest.raises(UsageError, match="a decision of the seat of an inspector or a gate is needed, found Decision"):
+    with pytest.raises(
+        UsageError, match="a decision of the seat of an inspector or a gate is needed, found Decision"
+    ):
         env.reset(seed=0)
 
 
