@@ -688,8 +688,12 @@ def test_wrong_gates_of_pipelines() -> None:
     cluster = Partitions([Partition("a", nodes=4), Partition("b", nodes=4)])
     with pytest.raises(UsageError, match="needs a cluster without partitions, found partition 'a'"):
         Simulation(in_partitions, Pipeline(gate=Skips((1,), 5)), cluster).run()
+
+
+def test_the_compiled_simulator_refuses_a_gate_of_a_pipeline() -> None:
+    pytest.importorskip("numba", reason="needs numba: install the extra [fast]")
     with pytest.raises(UsageError, match="it knows no gate of Pipeline"):
-        run(jobs, Pipeline(gate=Skips((1,), 5)), simulator="compiled")
+        run(workload(ROWS, 4), Pipeline(gate=Skips((1,), 5)), simulator="compiled")
 
 
 def test_an_agent_at_the_gate() -> None:
