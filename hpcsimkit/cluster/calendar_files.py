@@ -34,16 +34,14 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 from datetime import datetime, timedelta
-from tomllib import TOMLDecodeError
 from typing import Any
 
 from hpcsimkit.cluster.calendar import Calendar, Window
 from hpcsimkit.cluster.scontrol import PAIR, expanded, is_scontrol
 from hpcsimkit.errors import UsageError
-from hpcsimkit.io.documents import toml_values
+from hpcsimkit.io.documents import toml_tables
 from hpcsimkit.io.files import read_bytes
 from hpcsimkit.io.formats import Format
-from hpcsimkit.io.known_formats import named_format
 from hpcsimkit.jobs.columns import TIME_LIMIT
 
 __all__ = ["calendar_of_tables", "read_calendar"]
@@ -71,23 +69,11 @@ def read_calendar(path: str | os.PathLike[str]) -> Calendar:
     """
     try:
         text = read_bytes(path, Format.CALENDAR, lines=True).decode("utf-8-sig")
-        if is_scontrol(text, FIRST):
-            return _of_scontrol(text, path)
-        content = toml_values(text, path)
     except UnicodeDecodeError:
         raise UsageError(f"{path}: tables of windows are needed, found no UTF-8 text") from None
-    except TOMLDecodeError as error:
-        if named := named_format(str(path), text.encode()):
-            raise UsageError(f"{path}: {named.refusal}") from None
-        raise UsageError(f"{path}: not TOML: {error}") from None
-    tables = content.get("calendar")
-    if set(content) != {"calendar"} or not isinstance(tables, list) or not tables:
-        raise UsageError(f"{path}: tables [[calendar]] are needed, found {', '.join(content) or 'nothing'}")
-    lines = [number for number, line in enumerate(text.splitlines(), 1) if line.strip() == "[[calendar]]"]
-    where = (
-        [f"{path}:{line}: " for line in lines] if len(lines) == len(tables) else [f"{path}: "] * len(tables)
-    )
-    return _calendar(tables, where)
+    if is_scontrol(text, FIRST):
+        return _of_scontrol(text, path)
+    return _calendar(*toml_tables(text, path, "calendar"))
 
 
 def calendar_of_tables(tables: Sequence[Mapping[str, Any]]) -> Calendar:

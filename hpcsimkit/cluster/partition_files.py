@@ -23,17 +23,15 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from fnmatch import fnmatchcase
-from tomllib import TOMLDecodeError
 from typing import Any
 
 from hpcsimkit.cluster.machines import Machines
 from hpcsimkit.cluster.partitions import Partition, Partitions
 from hpcsimkit.cluster.scontrol import is_scontrol, tables_of_scontrol
 from hpcsimkit.errors import UsageError
-from hpcsimkit.io.documents import toml_values
+from hpcsimkit.io.documents import toml_tables
 from hpcsimkit.io.files import read_bytes
 from hpcsimkit.io.formats import Format
-from hpcsimkit.io.known_formats import named_format
 
 __all__ = ["partitions_of_tables", "read_partitions"]
 
@@ -63,25 +61,13 @@ def read_partitions(
     """
     try:
         text = read_bytes(path, Format.PARTITIONS, lines=True).decode("utf-8-sig")
-        if is_scontrol(text):
-            found = tables_of_scontrol(text, path, machines=None if machines is None else machines.names)
-            read = _partitions(found.tables, found.places, machines, column, f"{path}: ")
-            return replace(read, notes=found.notes, closed=found.closed)
-        content = toml_values(text, path)
     except UnicodeDecodeError:
         raise UsageError(f"{path}: tables of partitions are needed, found no UTF-8 text") from None
-    except TOMLDecodeError as error:
-        if named := named_format(str(path), text.encode()):
-            raise UsageError(f"{path}: {named.refusal}") from None
-        raise UsageError(f"{path}: not TOML: {error}") from None
-    tables = content.get("partitions")
-    if set(content) != {"partitions"} or not isinstance(tables, list) or not tables:
-        raise UsageError(f"{path}: tables [[partitions]] are needed, found {', '.join(content) or 'nothing'}")
-    lines = [number for number, line in enumerate(text.splitlines(), 1) if line.strip() == "[[partitions]]"]
-    where = (
-        [f"{path}:{line}: " for line in lines] if len(lines) == len(tables) else [f"{path}: "] * len(tables)
-    )
-    return _partitions(tables, where, machines, column, f"{path}: ")
+    if is_scontrol(text):
+        found = tables_of_scontrol(text, path, machines=None if machines is None else machines.names)
+        read = _partitions(found.tables, found.places, machines, column, f"{path}: ")
+        return replace(read, notes=found.notes, closed=found.closed)
+    return _partitions(*toml_tables(text, path, "partitions"), machines, column, f"{path}: ")
 
 
 def partitions_of_tables(

@@ -12,12 +12,13 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from hpcsimkit.errors import WorkloadError
+from hpcsimkit.errors import UsageError, WorkloadError
 from hpcsimkit.io.budget import beyond, limit_of, refuse_beyond
 from hpcsimkit.io.files import read_bytes, write_bytes
 from hpcsimkit.io.formats import Format
+from hpcsimkit.io.known_formats import named_format
 
-__all__ = ["csv_text", "json_record", "json_value", "toml_values", "write_record"]
+__all__ = ["csv_text", "json_record", "json_value", "toml_tables", "toml_values", "write_record"]
 
 CHECKSUM = "checksum"
 """Key of a record's checksum."""
@@ -35,6 +36,49 @@ def csv_text(headings: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows([headings, *rows])
     return text.getvalue()
+
+
+def toml_tables(text: str, where: object, name: str) -> tuple[list[Any], list[str]]:
+    """Return the tables ``[[name]]`` of a TOML text, which has nothing else.
+
+    Parameters
+    ----------
+    text : str
+        TOML text.
+    where : object
+        Name of the file, with which messages begin.
+    name : str
+        Name of the tables.
+
+    Returns
+    -------
+    (list, list of str)
+        The tables, and the beginning of messages about each, with its line.
+
+    Raises
+    ------
+    UsageError
+        The text is not TOML, or has other content than such tables.
+    WorkloadError
+        The text exceeds a limit, see :func:`toml_values`.
+
+    Examples
+    --------
+    >>> toml_tables("[[calendar]]\\nstart = 5\\n\\n[[calendar]]\\nstart = 7", "c.toml", "calendar")
+    ([{'start': 5}, {'start': 7}], ['c.toml:1: ', 'c.toml:4: '])
+    """
+    try:
+        content = toml_values(text, where)
+    except tomllib.TOMLDecodeError as error:
+        if named := named_format(str(where), text.encode()):
+            raise UsageError(f"{where}: {named.refusal}") from None
+        raise UsageError(f"{where}: not TOML: {error}") from None
+    tables = content.get(name)
+    if set(content) != {name} or not isinstance(tables, list) or not tables:
+        raise UsageError(f"{where}: tables [[{name}]] are needed, found {', '.join(content) or 'nothing'}")
+    lines = [number for number, line in enumerate(text.splitlines(), 1) if line.strip() == f"[[{name}]]"]
+    each = [f"{where}:{line}: " for line in lines]
+    return tables, each if len(each) == len(tables) else [f"{where}: "] * len(tables)
 
 
 def toml_values(text: str, where: object) -> dict[str, Any]:

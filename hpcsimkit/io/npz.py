@@ -6,6 +6,7 @@ import io
 import math
 import os
 import zipfile
+import zlib
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,23 @@ from numpy.typing import NDArray
 from hpcsimkit.io.budget import refuse_beyond
 from hpcsimkit.io.files import write_bytes
 
-__all__ = ["arrays_in", "write_arrays"]
+__all__ = ["DAMAGED", "arrays_in", "write_arrays"]
+
+DAMAGED = (
+    AttributeError,
+    EOFError,
+    LookupError,
+    MemoryError,
+    NotImplementedError,
+    OSError,
+    OverflowError,
+    RuntimeError,
+    TypeError,
+    ValueError,
+    zipfile.BadZipFile,
+    zlib.error,
+)
+"""Exceptions that indicate a damaged file or a file of another type."""
 
 HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
 

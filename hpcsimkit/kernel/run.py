@@ -265,9 +265,8 @@ class Run(Scheduler):
         """Record the nodes that were down up to now, and count those that are: gone and not in use."""
         now = self.clock.now if until is None else until
         since, nodes = self._down_nodes
-        down = self._gone + min(
-            self.system.free, 0
-        )  # less by the nodes that jobs keep beyond their estimates
+        # Jobs beyond their estimates keep their nodes, so that the free capacity is below 0.
+        down = self._gone + min(self.system.free, 0)
         if down != nodes or until is not None:
             if nodes and now > since:
                 self.down.append((since, now, nodes))

@@ -17,7 +17,7 @@ from simpy.core import EmptySchedule
 from hpcsimkit.cluster.base import as_cluster
 from hpcsimkit.cluster.opaque import AnyCluster
 from hpcsimkit.cluster.partitions import Partitions
-from hpcsimkit.errors import UsageError
+from hpcsimkit.errors import HpcsimkitError, UsageError
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.attempts import attempts_of, downtime_of
 from hpcsimkit.kernel.begun import Begun
@@ -41,6 +41,14 @@ from hpcsimkit.results.placements import Placements
 from hpcsimkit.results.result import Result
 
 __all__ = ["Simulation"]
+
+
+class _TakenError(HpcsimkitError):
+    """End of a run of which only a snapshot was wanted."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        super().__init__("snapshot: taken")
+        self.snapshot = snapshot
 
 
 class Simulation:
@@ -109,9 +117,10 @@ class Simulation:
         rules = self.setup.event_order.name
         if isinstance(self.cluster, Partitions) and rules != TextbookOrder.name:
             raise UsageError(f"the rules {rules!r} know no partitions, found {self.cluster!r}")
-        first = int(workload.submit_time.min()) if len(workload) else 0
-        with_past = begun is None or has_past(begun, self._limited, self.setup, self.cluster)
-        clock = Clock(first if begun is None or with_past else begun.at)
+        at = int(workload.submit_time.min()) if len(workload) else 0
+        if begun is not None and not has_past(begun, self._limited, self.setup, self.cluster):
+            at = begun.at
+        clock = Clock(at)
         self.guard = Guard(self.name, clock)
         self._run: Pausing | None = None  # begins with the first decision
         self._at_seats: tuple[str, Sequence[Any]] = ("simpy", ())
@@ -315,20 +324,16 @@ class Simulation:
             The run ends before, or a stage keeps something that a snapshot cannot hold.
         """
         copied = type(self)(self.workload, self.policy, name=self.name, setup=self.setup)
-        found: list[Snapshot] = []
 
         def stop(recorder: Recorder) -> None:
             if recorder.now >= at:
-                found.append(copied._snapshot_of(recorder))
-                raise UsageError("snapshot: taken")
+                raise _TakenError(copied._snapshot_of(recorder))
 
         copied._record(stop)
         try:
             decision = copied.next_decision()
-        except UsageError:
-            if not found:
-                raise
-            return found[0]
+        except _TakenError as taken:
+            return taken.snapshot
         if decision is not None:
             raise UsageError(f"snapshot: the {decision.stage} seat is open before {at} s")
         raise UsageError(f"snapshot: a time before the last pass is needed, found {at} s")

@@ -13,8 +13,6 @@ import inspect
 import json
 import os
 import time
-import zipfile
-import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,7 +29,7 @@ from hpcsimkit.errors import UsageError
 from hpcsimkit.io.documents import json_value
 from hpcsimkit.io.files import read_bytes, sha256_of_content
 from hpcsimkit.io.formats import Format
-from hpcsimkit.io.npz import arrays_in, write_arrays
+from hpcsimkit.io.npz import DAMAGED, arrays_in, write_arrays
 from hpcsimkit.io.own_code import hash_of_kit
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.observers import Observer
@@ -56,22 +54,6 @@ PARTS = {
 """Parts of the identity of a run, with their names in messages."""
 
 MEMORY = "memory."
-
-DAMAGED = (
-    AttributeError,
-    EOFError,
-    LookupError,
-    MemoryError,
-    NotImplementedError,
-    OSError,
-    OverflowError,
-    RuntimeError,
-    TypeError,
-    ValueError,
-    zipfile.BadZipFile,
-    zlib.error,
-)
-"""Exceptions that indicate a damaged file or a file of another type."""
 
 
 class IdentifiedRun(Protocol):

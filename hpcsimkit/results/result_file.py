@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import zipfile
-import zlib
 from collections.abc import Mapping
 from typing import Any
 
@@ -18,7 +16,7 @@ from hpcsimkit.errors import WorkloadError
 from hpcsimkit.io.documents import json_value
 from hpcsimkit.io.files import read_bytes
 from hpcsimkit.io.formats import Format
-from hpcsimkit.io.npz import arrays_in, write_arrays
+from hpcsimkit.io.npz import DAMAGED, arrays_in, write_arrays
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.results.attempts import COLUMNS, Attempts, Downtime
 from hpcsimkit.results.held import HeldJobs
@@ -32,23 +30,6 @@ FORMER = ("hpcsimkit result 1",)
 
 COLUMN, PLACEMENT = "workload.", "placements."
 """Prefixes of the array names of workload columns and of placements."""
-
-DAMAGED = (
-    AttributeError,
-    EOFError,
-    IndexError,
-    KeyError,
-    MemoryError,
-    NotImplementedError,
-    OSError,
-    OverflowError,
-    RuntimeError,
-    TypeError,
-    ValueError,
-    zipfile.BadZipFile,
-    zlib.error,
-)
-"""Exceptions that indicate a damaged file or a file of another type."""
 
 OUTCOME = ("submit_time", "start_time", "end_time", "mode", "killed")
 VALUES = ("policy", "size", "seed", "options", "seconds", "passes")

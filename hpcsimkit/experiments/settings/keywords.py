@@ -23,7 +23,6 @@ __all__ = [
     "failures_of",
     "gates_of",
     "is_failure_log",
-    "licenses_of",
     "restart_of",
 ]
 
@@ -116,22 +115,6 @@ def gates_of(text: str) -> tuple[Gate, ...]:
     return tuple(AfterJobs("ignore") if ignore and kind is AfterJobs else kind() for kind in chosen.values())
 
 
-def licenses_of(text: str) -> dict[str, int]:
-    """Return the number of licences by name that a text gives.
-
-    Raises
-    ------
-    UsageError
-        The text cannot be read, or a number is below 1.
-
-    Examples
-    --------
-    >>> licenses_of("matlab:10, ansys:2")
-    {'matlab': 10, 'ansys': 2}
-    """
-    return licenses_in(text)
-
-
 def begin_at_of(text: str, policy_named: Callable[[str], Policy]) -> BeginAt:
     """Return the time at which a policy takes over, and the policy before it, that a text gives.
 
@@ -190,6 +173,6 @@ READ_FROM_TEXT: dict[str, Callable[[str], Any]] = {
     "outages": failures_of,
     "restart": restart_of,
     "gates": gates_of,
-    "licenses": licenses_of,
+    "licenses": licenses_in,
 }
 """Functions that read an option of a run from its text, by the name of the option."""
