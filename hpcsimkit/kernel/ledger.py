@@ -48,11 +48,14 @@ class Record:
     ----------
     workload : Workload
         The jobs of the run.
-    resubmits : bool
-        Whether jobs may be replaced by copies with the submission times of this run (gates).
+    gated : bool
+        Whether the run has gates, which may hold jobs, and replace them by copies with the submission times
+        of this run.
 
     Attributes
     ----------
+    gated : bool
+        Whether the run has gates.
     jobs : list of Job
         The jobs by row, with the submission times of this run.
     state : bytearray
@@ -85,10 +88,11 @@ class Record:
         Beginning and end of each interval in which a gate held a job [s], and its reason, by row.
     """
 
-    def __init__(self, workload: Workload, *, resubmits: bool = False) -> None:
+    def __init__(self, workload: Workload, *, gated: bool = False) -> None:
         count = len(workload)
+        self.gated = gated
         # The list of the workload belongs to all its runs.
-        self.jobs: list[Job] = workload.jobs.copy() if resubmits else workload.jobs
+        self.jobs: list[Job] = workload.jobs.copy() if gated else workload.jobs
         self.state = bytearray(count)
         self.attempts: list[int] = [0] * count
         self.starts: list[int] = [-1] * count

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from itertools import compress, islice
 from typing import Any
 
@@ -206,6 +206,7 @@ class Pipeline(Policy):
             self.backfiller.base if isinstance(self.backfiller, External) else self.backfiller
         )
         self._planned = self._filler if self._filler is not None and self._filler.plans else None
+        self._may_be_held = self.gate is not None or system.ledger.gated
         unattended = not (
             any(isinstance(stage, External) for stage in (self.order, self.placement))
             or self.inspector
@@ -255,7 +256,7 @@ class Pipeline(Policy):
             self._block(job, system, filler)
             if isinstance(self.backfiller, External):
                 return self._backfill(job, system, filler)
-            for other in waiting(filler.fill(job, system), system):
+            for other in self._still_waiting(filler.fill(job, system), system):
                 system.start(other, None, _BACKFILLED)
             if settling is not None:
                 settling.settled = system.version
@@ -317,6 +318,13 @@ class Pipeline(Policy):
             self._block(job, system, self._filler)
             yield from self._backfill(job, system, self._filler)
 
+    def _still_waiting(self, jobs: Iterable[Job], system: System) -> Iterable[Job]:
+        """Return the jobs, each in its turn, without those for which a start of this pass closed a gate."""
+        if not self._may_be_held:
+            return jobs
+        held = system.ledger.held
+        return (job for job in jobs if not held or getattr(job, "index", None) not in held)
+
     def _next(self, system: System) -> Asking:
         """Return the next job that the gate admits; None if none is left, or an open order seat declined."""
         seat, queue = self.order if isinstance(self.order, External) else None, system.queue
@@ -358,7 +366,7 @@ class Pipeline(Policy):
     def _run_fitting(self, system: System) -> Asking:
         """Run a pass without head-of-line blocking: jobs that fit start in the order of the policy."""
         if not (isinstance(self.order, External) or self.window or self.inspector):
-            for job in waiting(self._fitting_jobs(system), system):
+            for job in self._still_waiting(self._fitting_jobs(system), system):
                 if not (yield from self._start_fitting(job, system)):
                     return
             return
@@ -514,7 +522,7 @@ class Pipeline(Policy):
         if isinstance(self.backfiller, External):
             yield from self._ask_to_backfill(head, system, filler, self.backfiller)
         else:
-            for job in waiting(filler.fill(head, system), system):
+            for job in self._still_waiting(filler.fill(head, system), system):
                 if not (yield from self._admit(job, system)):
                     continue
                 allocation: Allocation = yield from self._place(job, filler.level(job, system), system)
@@ -559,12 +567,6 @@ def _yes_or_no(stage: Stage, answer: Any, job: Job, system: System) -> bool:
         who = f"{stage!r} for job {job.id} at t={system.now} s"
         raise ScheduleError(f"{who}: True or False is needed, found {answer!r}")
     return bool(answer)
-
-
-def waiting(jobs: Iterable[Job], system: System) -> Iterator[Job]:
-    """Yield the jobs, each in its turn, except those for which a start of this pass has closed a gate."""
-    held = system.ledger.held
-    return (job for job in jobs if not held or getattr(job, "index", None) not in held)
 
 
 def _among(options: Sequence[Any], stage: str, system: System, job: Job) -> Decision:

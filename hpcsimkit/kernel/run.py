@@ -89,7 +89,7 @@ class Run(Scheduler):
         self.cut_short: list[int] = []
         self.served: dict[int, int] = {}
         policy, cluster = self._scheduled(parameters)
-        self.ledger = Ledger(workload, resubmits=self._gated)
+        self.ledger = Ledger(workload, gated=self._gated)
         self._attempts = self.ledger.attempts
         if self._gated and kill:
             cut = parameters.workload.column("run_time") > workload.column("run_time")
@@ -155,9 +155,10 @@ class Run(Scheduler):
 
     def submit(self, job: Job) -> None:
         """Add a job that is due to the queue, unless a gate holds it."""
-        held = self.gates.holds(job, self.system)
+        held = self.gates.holds(job, self.system) if self._gated else None
         if held is None:
-            self.ledger.release(job.index, self.system.now)
+            if self._gated:
+                self.ledger.release(job.index, self.system.now)
             self.join(job)
         else:
             self.expect(job, -1)
