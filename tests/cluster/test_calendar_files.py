@@ -110,3 +110,9 @@ def test_invalid_files(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(UsageError) as caught:
         read_calendar(written(tmp_path, text))
     assert message in str(caught.value)
+
+
+def test_a_reservation_for_all_but_some_accounts_is_left_out(tmp_path: Path) -> None:
+    text = "ReservationName=x StartTime=2024-02-01T08:00:00 EndTime=2024-02-01T18:00:00 Nodes=n1 Accounts=-music\n"
+    found = read_calendar(written(tmp_path, text))
+    assert not found and found.notes["reservation for all but some: left out"] == 1

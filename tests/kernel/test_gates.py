@@ -759,3 +759,11 @@ def test_a_run_with_gates_goes_on_from_a_snapshot(policy: str) -> None:
         again = simulation().resume(simulation().snapshot(at)).run()
         assert again.hash == whole.hash
         assert held(again) == held(whole)
+
+
+@pytest.mark.parametrize("policy", ["fcfs+easy", "fcfs+greedy", "fcfs+fitting"])
+def test_a_start_in_a_pass_closes_the_gate_for_those_behind(policy: str) -> None:
+    """The third and the fourth job fit beside the first; the one licence is for one of them at a time."""
+    rows = [(0, 20, 20, 2), (1, 20, 20, 4), (2, 5, 5, 1), (2, 5, 5, 1)]
+    jobs = workload(rows, 4, licenses=["", "", "x", "x"])
+    assert starts(jobs, policy, licenses={"x": 1})[2:] == [2, 7]
