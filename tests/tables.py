@@ -11,10 +11,14 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
-from hpcsimkit import Simulation, make
+import numpy as np
+
+from hpcsimkit import Machines, Simulation, make
 from hpcsimkit.experiments.source import Source
 from hpcsimkit.experiments.tables import Table
+from hpcsimkit.kernel.restart import Restart
 from hpcsimkit.results.metrics import measure
+from hpcsimkit.workloads import read_philly
 
 __all__ = ["TABLES", "TRACES", "simulated"]
 
@@ -47,6 +51,26 @@ GUARDS = (
     "guarded(laf,fallback=xfactor)+easy+history",
     "laf+easy+history",
 )
+
+WAITING = ("fcfs", "fcfs+easy", "fcfs+fitting", "oracle-sjf+fitting")
+PREEMPTIVE = ("las", "gittins", "oracle-srtf", "oracle-srtf-area")
+COSTS = (0, 600, 3600)
+"""Times that each restart costs [s]."""
+
+
+def of_preemption() -> Table:
+    """Schedulers of GPU jobs that let running jobs finish, and such that stop them, by the cost of a restart."""
+    log = read_philly(TRACES / "philly-muri-trace1.csv")
+    cluster, rows = Machines.of(16, gpus=8), []
+    for policy in (*WAITING, *PREEMPTIVE):
+        for cost in COSTS if policy in PREEMPTIVE else (0,):
+            result = Simulation(log, make(policy), cluster, restart=Restart(cost=cost)).run()
+            stops = 0 if result.attempts is None else len(result.attempts) / len(log) - 1
+            response = result.response_time / 3600
+            cells = [f"{response.mean():.0f}", f"{np.median(response):.1f}", f"{response.max() / 24:.0f}"]
+            rows.append([f"`{policy}`", f"{cost / 60:.0f}", *cells, f"{stops:.1f}"])
+    units = ["mean response time [h]", "median [h]", "longest [d]", "stops per job"]
+    return Table(["policy", "cost of a restart [min]", *units], rows)
 
 
 def simulated(log: str, policy: str, jobs: int | None = None) -> list[float]:
@@ -81,6 +105,7 @@ def of_logs(policies: Sequence[str], logs: Mapping[str, int | None]) -> Table:
 TABLES: Mapping[str, Callable[[], Table]] = {
     "headroom": partial(of_logs, HEADROOM, dict.fromkeys(list(LOGS)[:4])),
     "ageing": partial(of_logs, AGEING, PASTS),
+    "preemption": of_preemption,
     **{f"guards-{log}": partial(of_guards, log) for log in ("KTH-SP2", "SDSC-SP2")},
 }
 """Functions that simulate the tables, by name."""
