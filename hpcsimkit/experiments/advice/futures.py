@@ -104,11 +104,9 @@ class Futures:
 
     def draw(self, moment: Moment, futures: int, rng: np.random.Generator) -> Iterator[Integers]:
         """Yield the start times of the waiting jobs in futures [s], each of shape (waiting jobs,)."""
-        if not len(moment.waiting):
-            return
         at, begun = moment.at, self._begun(moment)
         run_times = self._run_times.draw(moment.active, self._elapsed(moment), at, futures, rng)
-        horizon = int(self._as_requested(moment, begun).max()) - at + DAY
+        horizon = int(self._as_requested(moment, begun).max(initial=at)) - at + DAY
         for run_time in run_times:
             yield self._starts(moment, begun, run_time, *self._arrivals.draw(at, horizon, rng))
 

@@ -73,6 +73,9 @@ def stretched(windows: Windows, below: Floats, above: Floats, at: int) -> Window
         return windows
     low, middle, high = windows
     down, up = (max(float(np.quantile(each, LEVELS[-1])), 0.0) for each in (below, above))
+    later = middle + up * (high - middle + SLACK)
     return Windows(
-        np.maximum(middle - down * (middle - low + SLACK), at), middle, middle + up * (high - middle + SLACK)
+        np.maximum(middle - down * (middle - low + SLACK), at),
+        middle,
+        np.where(high > at, later, high),  # what starts at once in all futures does
     )

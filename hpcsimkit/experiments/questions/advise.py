@@ -39,6 +39,9 @@ __all__ = ["Advice", "AdviceQuestion", "advise"]
 
 Integers = NDArray[np.int64]
 
+UNSUPPORTED = {"begun": "begun", "begin_at": "begin_at", "outages": "failures", "service_time": "locality"}
+"""Options with which no future is simulated, with their keys in settings."""
+
 RUN = "run"
 PART = 20
 """Number of futures, and of earlier times, in a task."""
@@ -148,7 +151,7 @@ class Advice(Answer):
     def lines(self) -> Iterator[str]:
         """Yield the windows as times from now on, those of the first jobs in the queue."""
         when = f"{self.clock}, second {self.at:,}" if self.clock else f"second {self.at:,}"
-        yield f"at {when}: {grouped(self.running)} jobs run, {grouped(len(self.table))} wait"
+        yield f"at {when}: jobs that run: {grouped(self.running)}, that wait: {grouped(len(self.table))}"
         for title, table in (("job", self.table.head(TOP)), ("request", self.requests)):
             if len(table):
                 about = [name for name in table.columns if name in (*ABOUT, "nodes")]
@@ -162,6 +165,8 @@ class Advice(Answer):
                     "as requested",
                 ]
                 yield plain_table(headings, [self._cells(row, about) for row in table.to_dict("records")])
+        if not len(self.table):
+            yield "no job waits"
         if len(self.table) > TOP:
             yield f"{grouped(len(self.table) - TOP)} further jobs in windows.csv"
         calibrated = f"calibrated by {grouped(self.known)} starts before" if self.known else "not calibrated"
@@ -213,9 +218,14 @@ class AdviceQuestion(OfCases):
             raise UsageError(f"futures needs a number of at least 1, found {self.futures}")
         if self.calibration < 0:
             raise UsageError(f"calibration needs a number of at least 0, found {self.calibration}")
-        for name in ("begun", "begin_at", "outages"):
+        for name, key in UNSUPPORTED.items():
             if getattr(self.case.setup, name) is not None:
-                raise UsageError(f"advise: {name} is not supported; the time is that of --at")
+                raise UsageError(f"advise: {key} is not supported")
+        if not self.case.setup.restart.plain:
+            raise UsageError("advise: restart is not supported")
+        if "begun" in self.case.setup.event_order.unsupported:
+            name = self.case.setup.event_order.name
+            raise UsageError(f"advise: the semantics {name!r} are not supported")
         self.second  # noqa: B018 - an invalid time is an error here
         for text in self.requests:
             request_columns(text, self.case.jobs, self.second)
@@ -352,7 +362,7 @@ class FuturesRun(CaseRun):
             write_seen(folder, below=below, above=above)
             return {}
         moment = futures.moment(question.second)
-        if not len(moment.waiting):
+        if not len(moment.waiting) and not question.requests:
             raise UsageError(f"advise: no job waits at {question.second:,} s")
         rng = np.random.default_rng([self.case.setup.seed, 1, self.first])
         starts = []

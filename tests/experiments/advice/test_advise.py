@@ -162,6 +162,12 @@ def test_the_further_job_is_the_last_to_wait(log: Workload) -> None:
     assert "never" in "\n".join(found.lines())
 
 
+def test_a_request_may_come_to_a_cluster_where_no_job_waits(log: Workload) -> None:
+    found = advise(log.first(1), requests=["nodes=1,time=0:01:00"], futures=3, calibration=2)
+    assert found.requests.high.tolist() == [int(log.first(1).submit_time[0])]
+    assert "no job waits" in [*found.lines()]
+
+
 def test_wrench_estimates_the_same_starts() -> None:
     """Facts of BatchServiceFCFSTest and BatchServiceConservativeTest of WRENCH: ``getStartTimeEstimates``.
 
@@ -214,6 +220,8 @@ def test_windows_are_stretched_to_hold_the_past() -> None:
     low, middle, high = stretched(windows, np.full(len(above), -0.5), above, at=500)
     assert (low[0], middle[0], high[0]) == (2000, 2000, 2000 + 2 * (1000 + 600))
     assert stretched(windows, np.full(len(above), 3.0), above, at=500).low[0] == 500  # nothing starts before
+    at_once = Windows(*np.full((3, 1), 500.0))
+    assert stretched(at_once, np.full(len(above), 3.0), above, at=500).high[0] == 500
     few = np.ones(FEWEST - 1)
     assert stretched(windows, few, few, at=500) is windows
 
@@ -300,11 +308,17 @@ def test_wrong_questions_get_a_line(given: dict[str, object], said: str) -> None
 def test_options_that_begin_elsewhere_or_stop_jobs_are_refused_by_name() -> None:
     from hpcsimkit.cluster.outages import Failures
     from hpcsimkit.kernel.begun import BeginAt
+    from hpcsimkit.kernel.event_order import DirlabOrder
 
     log = Workload({"submit_time": [0, 50], "run_time": [9, 9], "nodes": [1, 1]}, machine_size=4)
-    for name, value in (("outages", Failures(mtbf=9, repair=9)), ("begin_at", BeginAt(50))):
-        with pytest.raises(UsageError, match=f"advise: {name} is not supported"):
+    for name, key, value in (
+        ("outages", "failures", Failures(mtbf=9, repair=9)),
+        ("begin_at", "begin_at", BeginAt(50)),
+    ):
+        with pytest.raises(UsageError, match=f"advise: {key} is not supported"):
             AdviceQuestion(case=Case.of(log, "fcfs", **{name: value}))
+    with pytest.raises(UsageError, match="the semantics 'dirlab' are not supported"):
+        AdviceQuestion(case=Case.of(log, "fcfs", event_order=DirlabOrder()))
     stopping = Workload({"submit_time": [0, 2], "run_time": [9, 2], "nodes": [1, 1]}, machine_size=1)
     assert Simulation(stopping, make("oracle-srtf")).run().attempts is not None
     with pytest.raises(UsageError, match="a run in which no job is stopped is needed"):
