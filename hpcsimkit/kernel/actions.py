@@ -80,7 +80,8 @@ class Actions(Capacity):
         mode : int
             The start mode to record. Default: ``Mode.READY``.
         partition : str
-            Name of the partition in which the job starts, for a policy that schedules all of them. Default: none.
+            Name of the partition in which the job starts, for a policy that schedules all of them. Default:
+            none.
 
         Raises
         ------

@@ -239,7 +239,7 @@ class Ledger(Record):
                 self.past_holds.setdefault(row, []).append((since, now, reason))
 
     def explain(self, row: int, now: int, reason: str) -> None:
-        """Enter the reason for which a job in the queue may not start, as the policy finds; empty for none."""
+        """Enter the reason that the policy finds for which a job in the queue may not start, if any."""
         if self._reason(row) != reason:
             self.release(row, now)
             if reason:

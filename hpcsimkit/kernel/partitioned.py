@@ -53,7 +53,7 @@ class WholeRun(Run):
 
 
 class SharedRun(Run):
-    """A run on a cluster with partitions whose policy schedules all of them: one system, the whole cluster."""
+    """A run whose policy schedules all partitions: one system, the whole cluster."""
 
     def _scheduled(self, parameters: RunParameters) -> tuple[Policy, AnyCluster]:
         partitions = parameters.cluster

@@ -303,8 +303,9 @@ class Policy(Hearing):
     """Whether :meth:`schedule` is also called while no job waits, as the policy acts on running jobs, too."""
 
     schedules_partitions = False
-    """Whether one copy schedules all partitions: its system is the whole cluster, and ``system.partitions`` says which
-    they are. It needs a cluster with partitions. By default, each partition has its own copy."""
+    """Whether one copy schedules all partitions: its system is the whole cluster, with its ``partitions``.
+
+    It needs a cluster with partitions. By default, each partition has its own copy."""
 
     @property
     def queue_order(self) -> Order:

@@ -22,7 +22,16 @@ Limits = Mapping[str, Any]
 
 ROOT = "root"
 
-AMOUNTS = ("GrpTRES", "GrpTRESRunMins", "MaxTRES", "MaxTRESPerNode", "MaxTRESMins", "MaxTRESPU", "MaxTRESPA", "MinTRES")
+AMOUNTS = (
+    "GrpTRES",
+    "GrpTRESRunMins",
+    "MaxTRES",
+    "MaxTRESPerNode",
+    "MaxTRESMins",
+    "MaxTRESPU",
+    "MaxTRESPA",
+    "MinTRES",
+)
 COUNTS = ("GrpJobs", "MaxJobs", "MaxJobsPU", "MaxJobsPA")
 
 OTHER_NAMES = {
@@ -46,7 +55,18 @@ OTHER_NAMES = {
 
 NAMES = {name.lower(): name for name in MEANINGS} | OTHER_NAMES
 
-IN_HEADINGS = {"cluster", "account", "user", "partition", "name", "parentname", "par name", "lft", "rgt", "id"}
+IN_HEADINGS = {
+    "cluster",
+    "account",
+    "user",
+    "partition",
+    "name",
+    "parentname",
+    "par name",
+    "lft",
+    "rgt",
+    "id",
+}
 """Headings that are no values."""
 
 OF_DUMP = re.compile(r"^(Cluster|Parent|Account|User) - '?([^':]*)'?(.*)$")
@@ -70,8 +90,8 @@ class Qos:
     preempts : tuple of str
         QOS whose jobs may be stopped for jobs of this one. Default: none.
     mode : str
-        What happens to its jobs when they are stopped: ``"requeue"``, ``"cancel"`` or ``"cluster"``, which is that
-        of the cluster. Default: ``"cluster"``.
+        Fate of its jobs that are stopped: ``"requeue"``, ``"cancel"`` or ``"cluster"``, which is
+        that of the cluster. Default: ``"cluster"``.
     over_partition : bool
         Whether its limits come before those of the partition QOS. Default: False.
     usage_factor : float
@@ -118,7 +138,8 @@ class Associations:
 
     Examples
     --------
-    >>> tree = Associations((Association("root", parent=-1), Association("chem"), Association("chem", "ada", 1)))
+    >>> root, account = Association("root", parent=-1), Association("chem")
+    >>> tree = Associations((root, account, Association("chem", "ada", 1)))
     >>> tree.of("chem", "ada"), [tree.each[place].account for place in tree.path(2)]
     (2, ['chem', 'chem', 'root'])
     """
@@ -130,7 +151,7 @@ class Associations:
         return {(one.account, one.user): place for place, one in enumerate(self.each)}
 
     def of(self, account: str, user: str) -> int:
-        """Return the place of a user in an account; that of the account, or of the root, for an unknown one."""
+        """Return the place of a user in an account; for an unknown one, of the account or the root."""
         places = self._places
         return places.get((account, user), places.get((account, ""), 0))
 
@@ -296,7 +317,9 @@ class _Tree:
             else:
                 account, user = (name, "") if kind == "Account" else (parent, name)
                 partition = dict(values).get("Partition", "")
-                self.add(account, user, parent, [pair for pair in values if pair[0] != "Partition"], partition)
+                self.add(
+                    account, user, parent, [pair for pair in values if pair[0] != "Partition"], partition
+                )
 
     def _root(self, values: Sequence[tuple[str, str]]) -> None:
         kept = _Values(self.notes, "association")

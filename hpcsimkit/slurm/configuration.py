@@ -1,8 +1,8 @@
 """Reader of a folder with the configuration of Slurm: slurm.conf, gres.conf, and what commands print.
 
-Files are recognised by their content, under any name: ``slurm.conf`` with the files that it includes (or ``scontrol
-show config``), ``gres.conf``, ``scontrol show node``, ``scontrol show partition``, ``sacctmgr dump``, ``sacctmgr show
-assoc`` and ``sacctmgr show qos`` (``--parsable2``). All others are noted.
+Files are recognised by their content, under any name: ``slurm.conf`` with the files that it includes (or
+``scontrol show config``), ``gres.conf``, ``scontrol show node``, ``scontrol show partition``, ``sacctmgr
+dump``, ``sacctmgr show assoc`` and ``sacctmgr show qos`` (``--parsable2``). All others are noted.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Configuration:
     associations : Associations
         The tree of associations; with the root only if no file has them.
     notes : Counter of str
-        What is not modelled, and how often it occurs.
+        Parameters that are not modelled, and how often each occurs.
     """
 
     folder: str
@@ -99,7 +99,11 @@ def _kind(text: str) -> str:
     if words.startswith(f"{FIRST}=") and re.search(r"\bTotalNodes=|\bAllowGroups=", words[:5000]):
         return "partitions"
     if re.search(r"^\s*(ClusterName|SlurmctldHost|ControlMachine)\s*=", text, re.MULTILINE | re.IGNORECASE):
-        return "slurm.conf" if re.search(r"^\s*(NodeName|PartitionName|Include|Slurmctld\w+)\b", text, re.M | re.I) else ""
+        return (
+            "slurm.conf"
+            if re.search(r"^\s*(NodeName|PartitionName|Include|Slurmctld\w+)\b", text, re.M | re.I)
+            else ""
+        )
     lines = list(_lines(text))
     gres = [line for line in lines if re.search(r"(^|\s)(Name|AutoDetect)\s*=", line, re.IGNORECASE)]
     return "gres.conf" if lines and len(gres) == len(lines) else ""
@@ -147,7 +151,9 @@ class _Reader:
             self.found.qos = qos_of(text, file, self.found.notes)
         elif kind in ("assoc", "dump"):
             if kind == "dump" or "dump" not in self.files:
-                self.found.associations = associations_of(text, file, Counter() if kind == "assoc" else self.found.notes)
+                self.found.associations = associations_of(
+                    text, file, Counter() if kind == "assoc" else self.found.notes
+                )
         elif kind == "gres.conf":
             self.gres += [_pairs(line) for line in _lines(text)]
         else:
@@ -176,7 +182,9 @@ class _Reader:
         try:
             text = read_bytes(path, Format.SLURM).decode("utf-8-sig", "replace")
         except WorkloadError:
-            raise UsageError(f"{file}: the included file {name!r} is needed in the folder, found none") from None
+            raise UsageError(
+                f"{file}: the included file {name!r} is needed in the folder, found none"
+            ) from None
         self.unread.pop(path.name, None)
         self._read_settings(text, path)
 
@@ -209,8 +217,8 @@ class _Reader:
         for what, lines in (("nodes", found.nodes), ("partitions", found.partitions)):
             if not lines:
                 raise UsageError(
-                    f"{found.folder}: {what} are needed, in slurm.conf or as scontrol show {what[:-1]} prints them, "
-                    "found none"
+                    f"{found.folder}: {what} are needed, in slurm.conf or in the output of scontrol show "
+                    f"{what[:-1]}, found none"
                 )
         for part in found.partitions:
             part["nodes"] = self._nodes_of(part.get("nodes", ""))

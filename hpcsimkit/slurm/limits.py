@@ -1,8 +1,8 @@
 """Limits of QOS and associations, and the reasons that Slurm names for jobs that they hold.
 
-The order of the rules is that in which Slurm looks: of several limits that apply, the first gives the reason. A limit
-of the partition QOS takes the place of the same limit of the QOS of a job, unless that has the flag ``OverPartQOS``.
-Limits of associations hold up to the root.
+The order of the rules is that in which Slurm looks: of several limits that apply, the first gives the reason.
+A limit of the partition QOS takes the place of the same limit of the QOS of a job, unless that has the flag
+``OverPartQOS``. Limits of associations hold up to the root.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Ask(NamedTuple):
     qos : tuple of Qos
         QOS whose limits hold, that which comes first in front.
     amounts : mapping of str to float
-        What it asks for, or has, in all.
+        Amounts that it asks for, or has, in all.
     nodes : float
         Number of nodes.
     limit : int
@@ -61,10 +61,10 @@ class Rule(NamedTuple):
     name : str
         Name of the limit.
     scope : str
-        Jobs that count: those of the whole ``"group"``, of the ``"user"`` or ``"account"`` within it, or the ``"job"``
-        by itself, on each ``"node"``, or as the ``"least"`` amount.
+        Jobs that count: those of the whole ``"group"``, of the ``"user"`` or ``"account"`` within it, or the
+        ``"job"`` by itself, on each ``"node"``, or as the ``"least"`` amount.
     measure : str
-        What counts: ``"jobs"``, ``"tres"``, ``"minutes"`` (of resources), ``"wall"``.
+        Measure: ``"jobs"``, ``"tres"``, ``"minutes"`` (of resources), ``"wall"``.
     reason : str or callable
         The reason, or a function that returns it for a resource.
     """
@@ -80,7 +80,8 @@ def _per(before: str, limit: str, other: str, gres: str | None = None) -> Callab
 
     def reason(resource: str) -> str:
         word = reason_word(resource)
-        return f"{before}{word}{limit if word in ('Cpu', 'Node') else (other if word != 'GRES' or gres is None else gres)}"
+        ends = {"Cpu": limit, "Node": limit, "GRES": other if gres is None else gres}
+        return f"{before}{word}{ends.get(word, other)}"
 
     return reason
 

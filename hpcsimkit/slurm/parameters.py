@@ -1,7 +1,7 @@
-"""What the simulation makes of each parameter of Slurm: one table, from which the page of the reference is made.
+"""What the simulation makes of each parameter of Slurm, as one table; the reference shows it.
 
-A parameter that is in no table is not modelled; so is one whose value is not. Both are noted, with how often they
-occur, and never dropped silently.
+A parameter that is in no table is not modelled; so is one whose value is not. Both are noted, with how often
+they occur, and never dropped silently.
 """
 
 from __future__ import annotations
@@ -9,7 +9,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-__all__ = ["NODES", "PARTITIONS", "PRIORITY_FLAGS", "QOS", "SCHEDULING", "TABLES", "WHOLE", "Meaning", "harmless"]
+__all__ = [
+    "NODES",
+    "PARTITIONS",
+    "PRIORITY_FLAGS",
+    "QOS",
+    "SCHEDULING",
+    "TABLES",
+    "WHOLE",
+    "Meaning",
+    "harmless",
+]
 
 
 class Meaning(NamedTuple):
@@ -74,36 +84,146 @@ WHOLE: Mapping[str, Meaning] = {
     **_without_effect(
         "users, authentication and files of daemons",
         *("SlurmUser", "SlurmdUser", "AuthType", "AuthInfo", "AuthAltTypes", "AuthAltParameters", "CredType"),
-        *("CryptoType", "StateSaveLocation", "SlurmdSpoolDir", "SlurmctldLogFile", "SlurmdLogFile", "PluginDir"),
+        *(
+            "CryptoType",
+            "StateSaveLocation",
+            "SlurmdSpoolDir",
+            "SlurmctldLogFile",
+            "SlurmdLogFile",
+            "PluginDir",
+        ),
         *("SlurmctldPidFile", "SlurmdPidFile", "SlurmSchedLogFile", "PlugStackConfig", "MailProg", "TmpFS"),
-        *("JobCredentialPrivateKey", "JobCredentialPublicCertificate", "JobCompLoc", "JobCompType", "SlurmdSyslogDebug"),
-        *("JobCompHost", "JobCompUser", "JobCompPass", "JobCompPort", "AccountingStorageUser", "SlurmctldSyslogDebug"),
-        *("AccountingStoragePass", "AccountingStorageType", "AccountingStorageLoc", "PrivateData", "LogTimeFormat"),
+        *(
+            "JobCredentialPrivateKey",
+            "JobCredentialPublicCertificate",
+            "JobCompLoc",
+            "JobCompType",
+            "SlurmdSyslogDebug",
+        ),
+        *(
+            "JobCompHost",
+            "JobCompUser",
+            "JobCompPass",
+            "JobCompPort",
+            "AccountingStorageUser",
+            "SlurmctldSyslogDebug",
+        ),
+        *(
+            "AccountingStoragePass",
+            "AccountingStorageType",
+            "AccountingStorageLoc",
+            "PrivateData",
+            "LogTimeFormat",
+        ),
     ),
     **_without_effect(
         "messages, accounting and health of the daemons",
-        *("SlurmctldDebug", "SlurmdDebug", "DebugFlags", "SlurmSchedLogLevel", "JobAcctGatherType", "SlurmdParameters"),
+        *(
+            "SlurmctldDebug",
+            "SlurmdDebug",
+            "DebugFlags",
+            "SlurmSchedLogLevel",
+            "JobAcctGatherType",
+            "SlurmdParameters",
+        ),
         *("JobAcctGatherFrequency", "JobAcctGatherParams", "AccountingStorageTRES", "AcctGatherNodeFreq"),
-        *("AcctGatherEnergyType", "AcctGatherFilesystemType", "AcctGatherInterconnectType", "AcctGatherProfileType"),
-        *("HealthCheckInterval", "HealthCheckNodeState", "HealthCheckProgram", "AccountingStoreFlags", "EpilogMsgTime"),
-        *("TrackWCKey", "SlurmctldParameters", "MinJobAge", "MaxArraySize", "MaxJobCount", "MaxStepCount", "FirstJobId"),
+        *(
+            "AcctGatherEnergyType",
+            "AcctGatherFilesystemType",
+            "AcctGatherInterconnectType",
+            "AcctGatherProfileType",
+        ),
+        *(
+            "HealthCheckInterval",
+            "HealthCheckNodeState",
+            "HealthCheckProgram",
+            "AccountingStoreFlags",
+            "EpilogMsgTime",
+        ),
+        *(
+            "TrackWCKey",
+            "SlurmctldParameters",
+            "MinJobAge",
+            "MaxArraySize",
+            "MaxJobCount",
+            "MaxStepCount",
+            "FirstJobId",
+        ),
         *("MaxJobId", "MaxTasksPerNode", "SlurmctldTimeout", "SlurmdTimeout", "MessageTimeout", "TCPTimeout"),
-        *("BatchStartTimeout", "CompleteWait", "InactiveLimit", "KillWait", "UnkillableStepTimeout", "GetEnvTimeout"),
-        *("ResvEpilog", "ResvProlog", "ResvOverRun", "KillOnBadExit", "Waittime", "ReturnToService", "RebootProgram"),
-        *("PriorityUsageResetPeriod", "PriorityParameters", "DisableRootJobs", "UsePAM", "PropagateResourceLimits"),
+        *(
+            "BatchStartTimeout",
+            "CompleteWait",
+            "InactiveLimit",
+            "KillWait",
+            "UnkillableStepTimeout",
+            "GetEnvTimeout",
+        ),
+        *(
+            "ResvEpilog",
+            "ResvProlog",
+            "ResvOverRun",
+            "KillOnBadExit",
+            "Waittime",
+            "ReturnToService",
+            "RebootProgram",
+        ),
+        *(
+            "PriorityUsageResetPeriod",
+            "PriorityParameters",
+            "DisableRootJobs",
+            "UsePAM",
+            "PropagateResourceLimits",
+        ),
         *("PropagateResourceLimitsExcept", "PropagatePrioProcess", "CliFilterPlugins", "GroupUpdateForce"),
         *("GroupUpdateTime", "SwitchType", "SwitchParameters"),
     ),
     **_without_effect(
         "the start of processes on nodes",
-        *("ProctrackType", "TaskPlugin", "TaskPluginParam", "TaskProlog", "TaskEpilog", "MpiDefault", "MpiParams"),
-        *("Prolog", "Epilog", "PrologFlags", "PrologSlurmctld", "EpilogSlurmctld", "PrologEpilogTimeout", "SrunProlog"),
-        *("SrunEpilog", "LaunchType", "LaunchParameters", "JobContainerType", "X11Parameters", "InteractiveStepOptions"),
-        *("SallocDefaultCommand", "CoreSpecPlugin", "CpuFreqDef", "CpuFreqGovernors", "VSizeFactor", "GpuFreqDef"),
+        *(
+            "ProctrackType",
+            "TaskPlugin",
+            "TaskPluginParam",
+            "TaskProlog",
+            "TaskEpilog",
+            "MpiDefault",
+            "MpiParams",
+        ),
+        *(
+            "Prolog",
+            "Epilog",
+            "PrologFlags",
+            "PrologSlurmctld",
+            "EpilogSlurmctld",
+            "PrologEpilogTimeout",
+            "SrunProlog",
+        ),
+        *(
+            "SrunEpilog",
+            "LaunchType",
+            "LaunchParameters",
+            "JobContainerType",
+            "X11Parameters",
+            "InteractiveStepOptions",
+        ),
+        *(
+            "SallocDefaultCommand",
+            "CoreSpecPlugin",
+            "CpuFreqDef",
+            "CpuFreqGovernors",
+            "VSizeFactor",
+            "GpuFreqDef",
+        ),
     ),
     **_without_effect(
         "resources are counted as the log names them",
-        *("SelectType", "SelectTypeParameters", "GresTypes", "FastSchedule", "JobFileAppend", "EnforcePartLimits"),
+        *(
+            "SelectType",
+            "SelectTypeParameters",
+            "GresTypes",
+            "FastSchedule",
+            "JobFileAppend",
+            "EnforcePartLimits",
+        ),
         *("JobSubmitPlugins", "MaxMemPerNode", "MaxMemPerCPU"),
     ),
 }
@@ -123,14 +243,27 @@ SCHEDULING: Mapping[str, Meaning] = {
         default_queue_depth="number of jobs that the main loop looks at after an event, 100",
         partition_job_depth="the same number of each partition, 0: unlimited",
         sched_interval="interval at which the main loop looks at all jobs [s], 60",
-        sched_min_interval="shortest interval between two main loops [us], 2 s; they are whole seconds, so every 3 s",
+        sched_min_interval="shortest interval between two main loops [us], 2 s; in whole seconds: 3 s",
         defer="no attempt at each submission: the main loop waits for its interval",
     ),
     **_without_effect(
         "a pass takes no time here",
-        *("bf_continue", "bf_yield_interval", "bf_yield_sleep", "bf_max_time", "sched_max_job_start", "max_sched_time"),
+        *(
+            "bf_continue",
+            "bf_yield_interval",
+            "bf_yield_sleep",
+            "bf_max_time",
+            "sched_max_job_start",
+            "max_sched_time",
+        ),
         *("bf_yield_rpc_cnt", "max_rpc_cnt", "batch_sched_delay", "build_queue_timeout", "max_switch_wait"),
-        *("default_gbytes", "bf_job_part_count_reserve_no", "enable_user_top", "salloc_wait_nodes", "sbatch_wait_nodes"),
+        *(
+            "default_gbytes",
+            "bf_job_part_count_reserve_no",
+            "enable_user_top",
+            "salloc_wait_nodes",
+            "sbatch_wait_nodes",
+        ),
     ),
 }
 """Keys of SchedulerParameters."""
@@ -139,7 +272,7 @@ PRIORITY_FLAGS: Mapping[str, Meaning] = {
     **_followed(
         FAIR_TREE="fair share by rank in the tree of associations, which is the default",
         NO_FAIR_TREE="the classic fair share, 2^(-usage/shares)",
-        MAX_TRES="billing is the largest of the weighted resources of a node, plus those of the whole cluster",
+        MAX_TRES="billing is the largest of the weighted resources, not their sum",
         ACCRUE_ALWAYS="age counts from the submission, also while a job is held",
         SMALL_RELATIVE_TO_TIME="the size factor is CPUs / time limit, relative to all CPUs",
         NO_NORMAL_PART="the factor of the partition is not divided by the largest",
@@ -170,7 +303,16 @@ NODES: Mapping[str, Meaning] = {
     ),
     **_without_effect(
         "without effect on the schedule",
-        *("NodeAddr", "NodeHostname", "Port", "BcastAddr", "Reason", "TmpDisk", "TRESWeights", "CoreSpecCount"),
+        *(
+            "NodeAddr",
+            "NodeHostname",
+            "Port",
+            "BcastAddr",
+            "Reason",
+            "TmpDisk",
+            "TRESWeights",
+            "CoreSpecCount",
+        ),
         *("CpuBind", "RestrictedCoresPerGPU", "CpuSpecList", "Topology"),
     ),
 }
@@ -201,9 +343,34 @@ PARTITIONS: Mapping[str, Meaning] = {
     ),
     **_without_effect(
         "without effect on the schedule of a log",
-        *("AllocNodes", "AllowGroups", "DisableRootJobs", "Hidden", "RootOnly", "ReqResv", "MinNodes", "Alternate"),
-        *("DefMemPerCPU", "DefMemPerNode", "MaxMemPerCPU", "JobDefaults", "DefCpuPerGPU", "DefMemPerGPU", "TotalCPUs"),
-        *("TotalNodes", "TRES", "SelectTypeParameters", "CpuBind", "ResumeTimeout", "SuspendTime", "SuspendTimeout"),
+        *(
+            "AllocNodes",
+            "AllowGroups",
+            "DisableRootJobs",
+            "Hidden",
+            "RootOnly",
+            "ReqResv",
+            "MinNodes",
+            "Alternate",
+        ),
+        *(
+            "DefMemPerCPU",
+            "DefMemPerNode",
+            "MaxMemPerCPU",
+            "JobDefaults",
+            "DefCpuPerGPU",
+            "DefMemPerGPU",
+            "TotalCPUs",
+        ),
+        *(
+            "TotalNodes",
+            "TRES",
+            "SelectTypeParameters",
+            "CpuBind",
+            "ResumeTimeout",
+            "SuspendTime",
+            "SuspendTimeout",
+        ),
     ),
 }
 """Keys of a line of a partition."""
@@ -234,7 +401,9 @@ QOS: Mapping[str, Meaning] = {
         "jobs of a log were accepted at their submission",
         *("GrpSubmit", "MaxSubmit", "MaxSubmitPU", "MaxSubmitPA", "QOS", "DefaultQOS", "DefaultAccount"),
     ),
-    **_without_effect("names and rights", "Description", "Organization", "AdminLevel", "Coordinator", "WCKeys"),
+    **_without_effect(
+        "names and rights", "Description", "Organization", "AdminLevel", "Coordinator", "WCKeys"
+    ),
 }
 """Limits and other values of QOS and associations; those of associations hold up to the root."""
 

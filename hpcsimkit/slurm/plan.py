@@ -65,7 +65,7 @@ class Places:
         return found
 
     def first(self, ticket: Ticket, level: MachineLevel, among: Mask) -> Allocation | None:
-        """Return an allocation on the first machines, of some, that have enough; None if there are too few."""
+        """Return an allocation on the first of some machines that have enough; None if too few do."""
         need = self.need(ticket)
         return need.take(level, np.flatnonzero(need.usable(level) & among))
 
@@ -91,6 +91,11 @@ class Plan(MachineProfile):
             self.grow(system.now + max(self.rounded(end - system.now), resolution), allocation)
         if isinstance(system.calendar, Closures):
             self.close(system.calendar)
+
+    def first_place(self, ticket: Ticket, length: int, now: int) -> tuple[int, Allocation]:
+        """Return the first time [s] from which a job fits for a length [s], and where."""
+        wanted: Any = ticket  # of the places, which stand for the cluster
+        return self.earliest(wanted, length, now)
 
     def rounded(self, seconds: int) -> int:
         """Return a time rounded up to the grid [s]."""

@@ -22,8 +22,8 @@ def victims(
 ) -> list[Job]:
     """Return the running jobs to stop so that a job fits; empty if it must wait.
 
-    The job takes the first machines that suffice without the jobs that may be stopped. On each of them, these are
-    stopped from the first one that started on, until there is room.
+    The job takes the first machines that suffice without the jobs that may be stopped. On each of them, these
+    are stopped from the first one that started on, until there is room.
 
     Parameters
     ----------

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from hpcsimkit.cluster.machines import Machines
 from hpcsimkit.cluster.partitions import Partitions, View
 from hpcsimkit.slurm.accounts import Associations, Qos
-from hpcsimkit.slurm.profile import Multifactor
+from hpcsimkit.slurm.rules import Multifactor
 from hpcsimkit.slurm.tres import MIB, NODES, Amounts
 
 __all__ = ["Asked", "FairShare", "Usage", "billing_of", "normalised", "standing"]
@@ -30,7 +30,7 @@ LN2 = log(2)
 
 
 class Usage:
-    """Usage of each association by the jobs charged to it: billing x seconds, which lose half in each half-life.
+    """Usage of each association: billing x seconds of its jobs, which lose half in each half-life.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ def billing_of(amounts: Amounts, weights: Mapping[str, float], *, largest: bool 
     Parameters
     ----------
     amounts : mapping of str to float
-        What the job has.
+        Amounts that the job has.
     weights : mapping of str to float
         Weight of each resource, of memory per GiB.
     largest : bool
@@ -192,8 +192,8 @@ class FairShare:
     def _ranked(self, level: Values) -> Values:
         """Return the rank of each user from below, relative to their number, in the order of the tree.
 
-        Users with equal values share a rank. The children of accounts with equal values are ranked as if they were
-        those of one account; a user comes before such an account, and shares the rank of its first user.
+        Users with equal values share a rank. The children of accounts with equal values are ranked as if they
+        were those of one account; a user comes before such an account, and shares the rank of its first user.
         """
         factors = np.zeros(len(level))
         ranks = _Ranks(self._users)
@@ -202,9 +202,11 @@ class FairShare:
         return factors
 
     def _in_order(self, places: Iterable[int], level: Values, ranks: _Ranks) -> Iterator[int]:
-        """Yield the users below some siblings, depth first by falling values; tell which of them share a rank."""
+        """Yield the users below some siblings, depth first by falling values; say which share a rank."""
         each = self._tree.each
-        for _, tied in groupby(sorted(places, key=lambda place: -level[place]), key=lambda place: level[place]):
+        for _, tied in groupby(
+            sorted(places, key=lambda place: -level[place]), key=lambda place: level[place]
+        ):
             siblings = list(tied)
             for place in siblings:
                 if each[place].user:
@@ -251,7 +253,7 @@ def standing(
     rules : Multifactor
         The parameters.
     asked : mapping of str to array
-        What each job asks for.
+        Amounts that each job asks for.
     qos : sequence of Qos or None
         The QOS of each job, None without one.
     limits : array of float
@@ -268,7 +270,9 @@ def standing(
     array of float, shape (partitions, jobs)
     """
     size = rules.size * _sizes(rules, asked, limits, partitions)
-    largest = 1 if "NO_NORMAL_QOS" in rules.flags else max((each.priority for each in all_qos.values()), default=0)
+    largest = (
+        1 if "NO_NORMAL_QOS" in rules.flags else max((each.priority for each in all_qos.values()), default=0)
+    )
     of_qos = [0 if each is None else each.priority for each in qos]
     common = size + rules.qos * np.array(of_qos, dtype=float) / max(largest, 1)
     return np.array(

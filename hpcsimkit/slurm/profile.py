@@ -2,29 +2,24 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hpcsimkit.cluster.files import machines_of_scontrol
 from hpcsimkit.cluster.machines import Machines
 from hpcsimkit.cluster.partition_files import partitions_of_tables
-from hpcsimkit.cluster.partitions import Partitions
-from hpcsimkit.cluster.scontrol import FIRST, NODE, seconds_of, tables_of_scontrol, whole_of
+from hpcsimkit.cluster.scontrol import seconds_of, tables_of_scontrol, whole_of
 from hpcsimkit.errors import UsageError
 from hpcsimkit.kernel.restart import Restart
-from hpcsimkit.slurm.accounts import Associations, Qos
 from hpcsimkit.slurm.configuration import Configuration, read_configuration
 from hpcsimkit.slurm.parameters import PRIORITY_FLAGS, SCHEDULING, harmless
+from hpcsimkit.slurm.rules import Clocks, Multifactor, Rules
+from hpcsimkit.slurm.scheduler import SlurmScheduler
 from hpcsimkit.slurm.tres import tres_of
 
-if TYPE_CHECKING:
-    from hpcsimkit.slurm.scheduler import SlurmScheduler
-
-__all__ = ["Clocks", "Multifactor", "Slurm"]
+__all__ = ["Slurm"]
 
 MICROSECONDS = 10**6
 REQUEUE_DELAY = 120
@@ -43,142 +38,34 @@ SHOWN = {
 """Keys of nodes as the reader of ``scontrol show node`` spells them."""
 
 KEYS_OF_PARTITIONS = (
-    *("PartitionName", "Nodes", "Default", "MaxTime", "DefaultTime", "MaxNodes", "MaxCPUsPerNode", "MaxMemPerNode"),
-    *("PriorityTier", "AllowAccounts", "DenyAccounts", "AllowQos", "DenyQos", "TRESBillingWeights", "OverSubscribe"),
+    *(
+        "PartitionName",
+        "Nodes",
+        "Default",
+        "MaxTime",
+        "DefaultTime",
+        "MaxNodes",
+        "MaxCPUsPerNode",
+        "MaxMemPerNode",
+    ),
+    *(
+        "PriorityTier",
+        "AllowAccounts",
+        "DenyAccounts",
+        "AllowQos",
+        "DenyQos",
+        "TRESBillingWeights",
+        "OverSubscribe",
+    ),
     *("State", "ExclusiveUser"),
 )
 
 
-@dataclass(frozen=True)
-class Clocks:
-    """The two clocks of scheduling, and how far each looks.
+class Slurm(Rules):
+    """A cluster as its Slurm is configured: the rules, read from its files, and what a run of them needs.
 
-    Parameters
-    ----------
-    bf_interval : int
-        Interval of the backfill [s], >= 1; 0 for no backfill. Default: 30.
-    bf_resolution : int
-        Grid of the plan [s], >= 1. Default: 60.
-    bf_window : int
-        Length of the plan [s], >= 1. Default: a day.
-    bf_max_job_test, bf_max_job_part, bf_max_job_user, bf_max_job_user_part, bf_max_job_assoc, bf_max_job_start : int
-        Numbers of jobs that a backfill tests in all, of a partition, of a user, of a user in a partition and of an
-        association, and that it starts; 0 for all. Default: 500, and 0.
-    default_queue_depth, partition_job_depth : int
-        Numbers of jobs that the main loop looks at after an event, in all and of a partition; 0 for all. Default: 100,
-        and 0.
-    sched_interval : int
-        Interval at which the main loop looks at all jobs [s], >= 1. Default: 60.
-    sched_min_interval : int
-        Shortest interval between two main loops [s], >= 1. Default: 3, the first whole second after Slurm's 2 s.
-    defer : bool
-        Whether events start no main loop. Default: False.
+    Parameters are those of :class:`~hpcsimkit.slurm.rules.Rules`.
     """
-
-    bf_interval: int = 30
-    bf_resolution: int = 60
-    bf_window: int = 86_400
-    bf_max_job_test: int = 500
-    bf_max_job_part: int = 0
-    bf_max_job_user: int = 0
-    bf_max_job_user_part: int = 0
-    bf_max_job_assoc: int = 0
-    bf_max_job_start: int = 0
-    default_queue_depth: int = 100
-    partition_job_depth: int = 0
-    sched_interval: int = 60
-    sched_min_interval: int = 3
-    defer: bool = False
-
-
-@dataclass(frozen=True)
-class Multifactor:
-    """The parameters of the priority.
-
-    Parameters
-    ----------
-    basic : bool
-        Whether all jobs have the same priority, so that the first comes first. Default: False.
-    age, fair_share, size, partition, qos : int
-        Weights, >= 0. Default: 0.
-    tres : mapping of str to float
-        Weights of resources. Default: none.
-    max_age : int
-        Age at which its factor is 1 [s], >= 1. Default: a week.
-    half_life : int
-        Half-life of usage [s]; 0 for none. Default: a week.
-    calc_period : int
-        Interval at which priorities are computed anew [s], >= 1. Default: 300.
-    favor_small : bool
-        Whether the size factor is larger for small jobs. Default: False.
-    dampening : float
-        Divisor of the usage in the classic fair share, > 0. Default: 1.
-    flags : frozenset of str
-        Flags, as Slurm spells them. Default: none.
-    """
-
-    basic: bool = False
-    age: int = 0
-    fair_share: int = 0
-    size: int = 0
-    partition: int = 0
-    qos: int = 0
-    tres: Mapping[str, float] = field(default_factory=dict)
-    max_age: int = 604_800
-    half_life: int = 604_800
-    calc_period: int = 300
-    favor_small: bool = False
-    dampening: float = 1.0
-    flags: frozenset[str] = frozenset()
-
-
-@dataclass(frozen=True)
-class Slurm:
-    """A cluster as its Slurm is configured.
-
-    Parameters
-    ----------
-    name : str
-        Name of the cluster.
-    partitions : Partitions
-        The partitions on machines, which are in the order in which they are used: by weight, then as configured.
-    factors : mapping of str to int
-        Factor of each partition in the priority (``PriorityJobFactor``); 1 for those that are absent. Default: none.
-    partition_qos : mapping of str to str
-        Name of the QOS of each partition that has one. Default: none.
-    clocks : Clocks
-        When the two loops run, and how far they look.
-    priority : Multifactor
-        The parameters of the priority.
-    qos : mapping of str to Qos
-        QOS by name. Default: none.
-    associations : Associations
-        The tree of accounts and users. Default: the root only.
-    limits : bool
-        Whether limits of QOS and associations hold. Default: True.
-    preempt : {"", "qos", "partition_prio"}
-        What decides which jobs may be stopped for others; empty for none. Default: none.
-    preempt_mode : {"off", "requeue", "cancel"}
-        What happens to them. Default: ``"off"``.
-    protected : frozenset of str
-        Partitions whose jobs are never stopped. Default: none.
-    notes : mapping of str to int
-        What is not modelled, and how often it occurs in the files. Default: none.
-    """
-
-    name: str
-    partitions: Partitions
-    factors: Mapping[str, int] = field(default_factory=dict)
-    partition_qos: Mapping[str, str] = field(default_factory=dict)
-    clocks: Clocks = field(default_factory=Clocks)
-    priority: Multifactor = field(default_factory=Multifactor)
-    qos: Mapping[str, Qos] = field(default_factory=dict)
-    associations: Associations = field(default_factory=Associations)
-    limits: bool = True
-    preempt: str = ""
-    preempt_mode: str = "off"
-    protected: frozenset[str] = frozenset()
-    notes: Mapping[str, int] = field(default_factory=dict, compare=False, repr=False)
 
     @classmethod
     def read(cls, folder: str | os.PathLike[str], column: str = "partition") -> Slurm:
@@ -200,38 +87,14 @@ class Slurm:
         """
         return _Made(read_configuration(folder), column).profile()
 
-    def __deepcopy__(self, memo: object) -> Slurm:
-        return self  # it does not change
-
-    def __repr__(self) -> str:
-        return f"Slurm({self.name!r}, {len(self.partitions.parts)} partitions, {self.identity_of_parts})"
-
-    @property
-    def identity_of_parts(self) -> str:
-        """Beginning of a hash of the values besides machines and partitions."""
-        shown = (
-            *(self.name, self.partitions.definition, dict(self.factors), dict(self.partition_qos), self.clocks),
-            *(self.priority.__dict__ | {"flags": sorted(self.priority.flags)}, sorted(self.qos.items())),
-            *(self.associations.each, self.limits, self.preempt, self.preempt_mode, sorted(self.protected)),
-        )
-        return hashlib.sha256(repr(shown).encode()).hexdigest()[:16]
-
-    @property
-    def machines(self) -> Machines:
-        """The machines, in the order in which they are used."""
-        assert self.partitions.machines is not None
-        return self.partitions.machines
-
     @property
     def policy(self) -> SlurmScheduler:
         """The policy of a run on :attr:`partitions`."""
-        from hpcsimkit.slurm.scheduler import SlurmScheduler
-
         return SlurmScheduler(self)
 
     @property
     def options(self) -> dict[str, Any]:
-        """The options of a run as in Slurm: jobs end at their limit; stopped jobs begin anew, 120 s later on."""
+        """Options of a run: jobs end at their limits; stopped ones begin anew, 120 s later."""
         return {"walltime": "kill", "restart": Restart(preempted="anew", delay=REQUEUE_DELAY)}
 
 
@@ -265,7 +128,9 @@ class _Made:
             preempt=preempt,
             preempt_mode=mode,
             protected=frozenset(
-                part["partitionname"] for part in conf.partitions if part.get("preemptmode", "").upper() == "OFF"
+                part["partitionname"]
+                for part in conf.partitions
+                if part.get("preemptmode", "").upper() == "OFF"
             ),
         )
         self._note_unknown(profile)
@@ -307,7 +172,9 @@ class _Made:
             given[key.lower()] = value
             if not harmless(SCHEDULING, key):
                 conf.notes[f"SchedulerParameters is not modelled: {key}"] += 1
-        known = {name: value for name, value in given.items() if name in Clocks.__dataclass_fields__}
+        known = {
+            name: value for name, value in given.items() if name in {each.name for each in fields(Clocks)}
+        }
         numbers: dict[str, Any] = {
             name: whole_of(name, value) or 0 for name, value in known.items() if name != "defer"
         }

@@ -13,11 +13,10 @@ from hpcsimkit.cluster.partitions import Partitions
 from hpcsimkit.jobs.job import Job
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.system import System
-from hpcsimkit.slurm.accounts import Qos
 from hpcsimkit.slurm.limits import Ask, qos_in_order
 from hpcsimkit.slurm.plan import Ticket
 from hpcsimkit.slurm.priority import FairShare, Usage, billing_of, standing
-from hpcsimkit.slurm.profile import Slurm
+from hpcsimkit.slurm.rules import Rules
 from hpcsimkit.slurm.tres import NODES, amounts_of, requested
 
 __all__ = ["Waiting"]
@@ -30,7 +29,7 @@ class Waiting:
 
     Parameters
     ----------
-    profile : Slurm
+    profile : Rules
         The configuration.
     partitions : Partitions
         The partitions of the run.
@@ -38,7 +37,7 @@ class Waiting:
         The state of the cluster.
     """
 
-    def __init__(self, profile: Slurm, partitions: Partitions, system: System) -> None:
+    def __init__(self, profile: Rules, partitions: Partitions, system: System) -> None:
         workload = system.workload
         self._profile, self._system, self._parts = profile, system, partitions.parts
         self.names = partitions.names
@@ -166,7 +165,9 @@ class Waiting:
         if rules.basic:
             return np.zeros(len(rows), dtype=np.int64)
         age = np.minimum(np.maximum(self._at - self._since[rows], 0) / rules.max_age, 1.0)
-        found = rules.age * age + rules.fair_share * self._fair[self._places[rows]] + self._standing[parts, rows]
+        found = (
+            rules.age * age + rules.fair_share * self._fair[self._places[rows]] + self._standing[parts, rows]
+        )
         return np.maximum(np.floor(found), 1).astype(np.int64)
 
     def in_order(self) -> Iterator[tuple[int, int]]:

@@ -22,8 +22,8 @@ from hpcsimkit.results.attempts import Outcome
 from hpcsimkit.slurm.limits import LimitBook
 from hpcsimkit.slurm.plan import Places, Plan, Ticket
 from hpcsimkit.slurm.preemption import victims
-from hpcsimkit.slurm.profile import Slurm
 from hpcsimkit.slurm.queue import Waiting
+from hpcsimkit.slurm.rules import Rules
 
 __all__ = ["SlurmScheduler"]
 
@@ -37,18 +37,18 @@ class SlurmScheduler(Policy):
 
     Parameters
     ----------
-    profile : Slurm
+    profile : Rules
         The configuration; the partitions are those of the run.
     """
 
     schedules_partitions = True
 
-    def __init__(self, profile: Slurm) -> None:
+    def __init__(self, profile: Rules) -> None:
         self.profile = profile
 
     def check(self) -> None:
         """Raise a UsageError if the profile is none."""
-        if not isinstance(self.profile, Slurm):
+        if not isinstance(self.profile, Rules):
             raise UsageError(f"a profile read from Slurm's files is needed, found {self.profile!r}")
 
     def reset(self, system: System) -> None:
@@ -63,7 +63,9 @@ class SlurmScheduler(Policy):
         self._book = LimitBook(self._waiting.associations)
         self._begin = system.now
         self._main_at: int | None = None  # time of the last main loop
-        self._changed = self._unplanned = self._unseen = True  # since the last main loop, backfill, full main loop
+        self._changed = self._unplanned = self._unseen = (
+            True  # since the last main loop, backfill, full main loop
+        )
         self._version = -1
 
     # --- events ------------------------------------------------------------------------------------------
@@ -143,7 +145,7 @@ class SlurmScheduler(Policy):
             times.append(self._waiting.next_calculation(now))
         return min(times, default=None)
 
-    # --- the loops -------------------------------------------------------------------------------------------
+    # --- the loops -------------------------------------------------------------------------------------
 
     def _main_loop(self, system: System, *, whole: bool) -> None:
         """Start jobs in order; one that lacks nodes closes its partition, and its nodes to all after it."""
@@ -163,7 +165,9 @@ class SlurmScheduler(Policy):
                 self._unseen = True
                 break
             seen[part] += 1
-            allocation = self._places.first(ticket, system.room_for(job), free) or self._preempt(ticket, free, system)
+            allocation = self._places.first(ticket, system.room_for(job), free) or self._preempt(
+                ticket, free, system
+            )
             if allocation is not None:
                 self._start(ticket, allocation, Mode.READY, system)
                 continue
@@ -185,22 +189,21 @@ class SlurmScheduler(Policy):
         return self._places.first(ticket, system.room_for(ticket.job), among) if stopped else None
 
     def _backfill(self, system: System) -> None:
-        """Give jobs, in order, their first places in one plan of all partitions; start those whose place is now."""
+        """Give jobs in order their first places in one plan of all partitions; start those that are due."""
         clocks, now = self._clocks, system.now
         self._unplanned = False
         plan: Plan | None = None
         limits = _Tested(self)
         started = 0
         for ticket in self._in_order(system):
-            job, part = ticket
             if not self._may_start(ticket, system) or limits.beyond(ticket):
                 continue
             if limits.over:
                 break
             if plan is None:
                 plan = Plan(self._places, system, clocks.bf_resolution)
-            length = plan.rounded(system.estimate(job))
-            start, allocation = plan.earliest(ticket, length, now)
+            length = plan.rounded(system.estimate(ticket.job))
+            start, allocation = plan.first_place(ticket, length, now)
             if start - now > clocks.bf_window:
                 continue
             if start == now:
@@ -221,7 +224,7 @@ class SlurmScheduler(Policy):
         system.ledger.explain(job.index, system.now, "")
         system.start(job, allocation, mode, partition=self._waiting.names[part])
 
-    # --- limits ------------------------------------------------------------------------------------------------
+    # --- limits ----------------------------------------------------------------------------------------
 
     def _may_start(self, ticket: Ticket, system: System) -> bool:
         """Return whether no limit holds a job in a partition; one that does is its reason."""
@@ -280,5 +283,5 @@ def _check(partitions: Any) -> None:
         for name, given in (("in_use", bool(part.in_use)), ("order", part.order is not None)):
             if given:
                 raise UsageError(
-                    f"partition {part.name!r}: a profile of Slurm knows no {name}; its QOS and its priority say it"
+                    f"partition {part.name!r}: Slurm as configured has no {name}, but QOS and priorities"
                 )

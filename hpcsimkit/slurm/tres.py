@@ -97,7 +97,9 @@ def requested(workload: Workload, resources: Sequence[str]) -> dict[str, NDArray
     totals = {"gpus": [name for name in found if name.startswith("gpus:")]}
     for total, models in totals.items():
         if models and total in resources:
-            found[total] = np.maximum(found.get(total, np.zeros(len(workload))), sum(found[each] for each in models))
+            found[total] = np.maximum(
+                found.get(total, np.zeros(len(workload))), sum(found[each] for each in models)
+            )
     return {**found, NODES: nodes}
 
 

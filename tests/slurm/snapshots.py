@@ -82,18 +82,28 @@ def waiting(profile: Slurm, snapshot: Path) -> list[Waiting]:
         asked = {name: np.array([amount]) for name, amount in amounts.items()}
         rules = profile.priority
         part = standing(
-            rules, asked, [profile.qos[values["QOS"]]], np.ones(1), profile.partitions, profile.factors, profile.qos
+            rules,
+            asked,
+            [profile.qos[values["QOS"]]],
+            np.ones(1),
+            profile.partitions,
+            profile.factors,
+            profile.qos,
         )
         accrued = values.get("AccrueTime", "Unknown")
         age = 0.0
         if accrued != "Unknown":
             since = datetime.fromisoformat(accrued).replace(tzinfo=UTC).timestamp()
             age = min(max(at - since, 0) / rules.max_age, 1.0)
-        moving = rules.age * age + rules.fair_share * fair[values["UserId"].split("(")[0]] - int(values["Nice"])
+        moving = (
+            rules.age * age + rules.fair_share * fair[values["UserId"].split("(")[0]] - int(values["Nice"])
+        )
         for name in values["Partition"].split(","):
             if (job, name) in printed:
                 computed = moving + part[names.index(name), 0]
-                found.append(Waiting(job, name, printed[job, name], computed, values["OverSubscribe"] == "NO"))
+                found.append(
+                    Waiting(job, name, printed[job, name], computed, values["OverSubscribe"] == "NO")
+                )
     return found
 
 

@@ -142,7 +142,11 @@ def test_limits_are_rounded_up_to_the_grid(made: Slurm) -> None:
     ]
     assert starts(with_clocks(made, bf_resolution=1), *rows) == [0, 75, 15]
     assert starts(with_clocks(made, bf_resolution=50), *rows) == [0, 75, 15]
-    assert starts(with_clocks(made, bf_resolution=50), *rows[:2], {**rows[2], "limit": 101, "run": 60}) == [0, 75, 135]
+    assert starts(with_clocks(made, bf_resolution=50), *rows[:2], {**rows[2], "limit": 101, "run": 60}) == [
+        0,
+        75,
+        135,
+    ]
 
 
 # --- preemption ------------------------------------------------------------------------------------------------
@@ -170,9 +174,14 @@ def test_a_job_of_an_equal_qos_stops_none(made: Slurm) -> None:
 
 def test_preemption_by_partition(tmp_path: Path) -> None:
     made = profile(tmp_path, conf=CONF.replace("preempt/qos", "preempt/partition_prio"))
-    rows = [{"partition": "any", "nodes": 4, "cpus": 8, "on": "n", "run": 90, "limit": 100}, {"at": 3, "cpus": 8, "on": "n"}]
+    rows = [
+        {"partition": "any", "nodes": 4, "cpus": 8, "on": "n", "run": 90, "limit": 100},
+        {"at": 3, "cpus": 8, "on": "n"},
+    ]
     assert starts(made, *rows, restart=replace(made.options["restart"], delay=10))[1] == 3
-    off = CONF.replace("preempt/qos", "preempt/partition_prio").replace("PartitionName=any", "PartitionName=any PreemptMode=OFF")
+    off = CONF.replace("preempt/qos", "preempt/partition_prio").replace(
+        "PartitionName=any", "PartitionName=any PreemptMode=OFF"
+    )
     assert starts(profile(tmp_path, conf=off), *rows)[1] == 90
 
 
@@ -180,7 +189,12 @@ def test_preemption_by_partition(tmp_path: Path) -> None:
 
 
 def test_a_job_starts_in_the_first_of_its_partitions_that_has_room(made: Slurm) -> None:
-    rows = [{**ALL}, {"on": "big", "cpus": 8}, {"at": 3, "partition": "long,any"}, {"at": 3, "partition": "work,any"}]
+    rows = [
+        {**ALL},
+        {"on": "big", "cpus": 8},
+        {"at": 3, "partition": "long,any"},
+        {"at": 3, "partition": "work,any"},
+    ]
     result = run(made, jobs(*rows))
     assert result.start_time.tolist() == [0, 0, 3, 3]
     assert result.started_in is not None and result.started_in.tolist() == ["work", "work", "any", "any"]
