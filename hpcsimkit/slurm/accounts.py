@@ -207,10 +207,10 @@ class _Values:
     def shares(self) -> int:
         """Return the shares of an association."""
         text = self.plain.get("Fairshare", "1")
-        if not text.isdigit():
+        if text == "parent":
             self.notes[f"{self.what} is not modelled: Fairshare={text}"] += 1
             return 1
-        return int(text)
+        return whole_of("Fairshare", text) or 0
 
 
 def is_accounts(text: str) -> str:

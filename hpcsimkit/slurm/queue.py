@@ -148,9 +148,10 @@ class Waiting:
     def calculate(self, now: int) -> bool:
         """Compute all priorities anew, if it is time to; return whether it was."""
         period = self._profile.priority.calc_period
-        if (now - self._begin) // period == (self._at - self._begin) // period:
+        last = now - (now - self._begin) % period
+        if last == self._at:
             return False
-        self._at = now
+        self._at = last
         self._fair = self._fair_share.factors(self._usage.at_time(now))
         return True
 

@@ -8,6 +8,10 @@ from typing import Any
 
 import pytest
 
+from hpcsimkit import Simulation
+from hpcsimkit.errors import UsageError
+from hpcsimkit.kernel.begun import begun_in
+from hpcsimkit.policies import SJF
 from hpcsimkit.slurm.profile import Slurm
 from tests.slurm.small import CONF, jobs, places, profile, reasons, run
 
@@ -203,3 +207,32 @@ def test_a_job_starts_in_the_first_of_its_partitions_that_has_room(made: Slurm) 
 def test_jobs_end_at_their_limit(made: Slurm) -> None:
     result = run(made, jobs({"run": 90, "limit": 60}))
     assert result.end_time.tolist() == [60] and result.killed.tolist() == [True]
+
+
+def test_a_begun_run_goes_on_as_the_whole_one(made: Slurm) -> None:
+    """With the starts until then, in their partitions and on their nodes; usage and limits count them, too."""
+    rows = [{**ALL, "limit": 90}, *({"at": n, "cpus": 4, "partition": part, "qos": qos, "user": user, "run": 20 + n}
+            for n, (part, qos, user) in enumerate(zip(["work", "long", "any", "long,any"] * 5, ["normal", "limited"] * 10, ["ada", "ben", "cleo", "dan"] * 5, strict=True)))]  # fmt: skip
+    workload = jobs(*rows)
+    whole = run(made, workload)
+    assert len(set(whole.start_time.tolist())) > 8
+    again = run(made, workload, begun=begun_in(whole, 75))
+    assert again.start_time.tolist() == whole.start_time.tolist()
+    assert places(again) == places(whole) and again.started_in.tolist() == whole.started_in.tolist()
+
+
+def test_what_it_needs_and_does_not_know(made: Slurm) -> None:
+    workload = jobs({})
+    with pytest.raises(UsageError, match="needs a cluster with partitions, found Machines"):
+        Simulation(workload, made.policy, made.machines)
+    with pytest.raises(UsageError, match="the compiled simulator cannot run this"):
+        run(made, workload, simulator="compiled")
+    parts = [replace(part, order=SJF()) if part.name == "work" else part for part in made.partitions.parts]
+    with pytest.raises(UsageError, match="partition 'work': Slurm as configured has no order"):
+        Simulation(workload, made.policy, replace(made.partitions, parts=parts)).run()
+
+
+def test_fewer_jobs_than_the_log_has_are_no_stall(made: Slurm) -> None:
+    """A job that no limit and no machine lets start is rejected, or left out; the others are simulated."""
+    result = run(made, jobs({"qos": "high", "limit": 7200}, {}))
+    assert result.start_time.tolist() == [-1, 0]
