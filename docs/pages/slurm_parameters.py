@@ -8,7 +8,7 @@ from pages.markdown import code, table
 
 
 def slurm_parameters_page() -> str:
-    """Return a table of each kind of parameters: those that decide the schedule, then the others by their reason."""
+    """Return a table of each kind of parameters, and those without effect by their reason."""
     from hpcsimkit.slurm.parameters import TABLES
 
     parts = []

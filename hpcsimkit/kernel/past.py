@@ -110,7 +110,7 @@ class Past:
 
 
 def _partitions_of(begun: Begun, system: System) -> dict[int, str]:
-    """Return the partitions of the started jobs by row, if one copy of the policy schedules all partitions."""
+    """Return the partitions of the started jobs by row, if the policy schedules all partitions."""
     partitions = system.partitions
     if partitions is None:
         return {}
