@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from itertools import islice
 
 from hpcsimkit.errors import UsageError, WorkloadError, nearest
+from hpcsimkit.io.units import is_whole_number
 from hpcsimkit.jobs.job import Job
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.after_jobs import where
@@ -270,7 +271,7 @@ def licenses_in(text: str) -> dict[str, int]:
     found: dict[str, int] = {}
     for part in text.split(","):
         name, colon, number = part.strip().partition(":")
-        plain = number.isascii() and number.isdigit() and len(number) < 10
+        plain = is_whole_number(number, 9)
         if not name or (colon and not (plain and int(number))):
             raise UsageError(f"licences need NAME:NUMBER, such as matlab:2, found {part!r}")
         if name in found:
