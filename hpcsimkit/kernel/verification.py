@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from hpcsimkit.errors import ImpossibleScheduleError
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.event_order import DirlabOrder
+from hpcsimkit.kernel.job_gates import BeginTimes
 from hpcsimkit.kernel.parameters import parts
 from hpcsimkit.kernel.restart import Restart
 from hpcsimkit.kernel.run import RunParameters
@@ -162,7 +163,7 @@ def _undecided(result: Result, ran: Mask | None, rejected: Mask | None) -> Itera
 def _too_early(
     parameters: VerifiedParameters, result: Result, ran: Mask | None, submit_time: Integers
 ) -> Iterator[str]:
-    """Yield jobs that start before they are submitted, or between passes."""
+    """Yield jobs that start before they are submitted or released, or between passes."""
     start, begun, period = result.start_time, parameters.setup.begun, parameters.setup.period
     if isinstance(
         parameters.setup.event_order, DirlabOrder
@@ -170,16 +171,24 @@ def _too_early(
         submit_time = np.maximum.accumulate(submit_time)
     for row in _first(_of(ran, start < submit_time)):
         yield f"{_starts(result, row)}, before it is submitted at t={submit_time[row]} s"
+    running = [] if begun is None else list(begun.started)
+    for column in (
+        column for gate in parameters.setup.gates if isinstance(gate, BeginTimes) for column in gate.columns
+    ):
+        released = np.array(parameters.workload.column(column))
+        released[running] = -1  # they had started when the run began
+        for row in _first(_of(ran, start < released)):
+            yield f"{_starts(result, row)}, before its {column} of {released[row]} s"
     if begun is not None:
         expected = np.maximum(start, begun.at)
-        rows, given = list(begun.started), list(begun.started.values())
-        expected[rows] = np.maximum(start[rows], given) if begun.before else given
+        given = list(begun.started.values())
+        expected[running] = np.maximum(start[running], given) if begun.before else given
         for row in _first(_of(ran, start != expected)):
             yield f"{_starts(result, row)}; as the run begins at t={begun.at} s, it needs {expected[row]} s"
     if period is not None:
         late = start % period != 0
         if begun is not None:
-            late[list(begun.started)] = False
+            late[running] = False
         for row in _first(_of(ran, late)):
             yield f"{_starts(result, row)}, though passes are at multiples of {period} s"
 
