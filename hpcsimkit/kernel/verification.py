@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from hpcsimkit.errors import ImpossibleScheduleError
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.event_order import DirlabOrder
-from hpcsimkit.kernel.job_gates import BeginTimes
 from hpcsimkit.kernel.parameters import parts
 from hpcsimkit.kernel.restart import Restart
 from hpcsimkit.kernel.run import RunParameters
+from hpcsimkit.kernel.verified_gates import impossible_through_gates
 from hpcsimkit.kernel.verified_placements import (
     impossible_beside_reservations,
     impossible_during_outages,
@@ -111,6 +111,7 @@ def _violations(
         counts = result.submit_time[row]
         yield f"{_job(result, row)} counts as submitted at t={counts} s, not {submit_time[row]}"
     yield from _too_early(parameters, result, ran, submit_time)
+    yield from impossible_through_gates(parameters.setup, result)
     if result.attempts is None:
         yield from _wrong_duration(parameters, result, ran, served)
         yield from impossible_places(parameters.cluster, workload, result, ran, positions)
@@ -163,7 +164,7 @@ def _undecided(result: Result, ran: Mask | None, rejected: Mask | None) -> Itera
 def _too_early(
     parameters: VerifiedParameters, result: Result, ran: Mask | None, submit_time: Integers
 ) -> Iterator[str]:
-    """Yield jobs that start before they are submitted or released, or between passes."""
+    """Yield jobs that start before they are submitted, or between passes."""
     start, begun, period = result.start_time, parameters.setup.begun, parameters.setup.period
     if isinstance(
         parameters.setup.event_order, DirlabOrder
@@ -172,13 +173,6 @@ def _too_early(
     for row in _first(_of(ran, start < submit_time)):
         yield f"{_starts(result, row)}, before it is submitted at t={submit_time[row]} s"
     running = [] if begun is None else list(begun.started)
-    for column in (
-        column for gate in parameters.setup.gates if isinstance(gate, BeginTimes) for column in gate.columns
-    ):
-        released = np.array(parameters.workload.column(column))
-        released[running] = -1  # they had started when the run began
-        for row in _first(_of(ran, start < released)):
-            yield f"{_starts(result, row)}, before its {column} of {released[row]} s"
     if begun is not None:
         expected = np.maximum(start, begun.at)
         given = list(begun.started.values())
