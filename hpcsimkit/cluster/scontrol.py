@@ -29,7 +29,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from hpcsimkit.errors import UsageError
-from hpcsimkit.io.units import MIG, resource_of, total_of
+from hpcsimkit.io.units import MIG, is_whole_number, resource_of, total_of
 
 __all__ = [
     "FIRST",
@@ -264,7 +264,7 @@ def _devices(values: dict[str, str]) -> dict[str, int]:
 def _device(text: str) -> tuple[str, str, int]:
     """Return kind, model and number of one element of a list ``Gres``."""
     kind, *rest = [part.strip() for part in text.split(":") if part != "no_consume"]
-    count = rest.pop() if rest and rest[-1].isascii() and rest[-1].isdigit() and len(rest[-1]) < 10 else "1"
+    count = rest.pop() if rest and is_whole_number(rest[-1], 9) else "1"
     return kind, rest[0] if rest else "", int(count)
 
 
@@ -406,7 +406,7 @@ def whole_of(key: str, text: str) -> int | None:
     """Return a whole number; None if it is unlimited."""
     if text.upper() in UNLIMITED:
         return None
-    if not (text.isascii() and text.isdigit() and len(text) < 12):
+    if not is_whole_number(text, 11):
         raise UsageError(f"{key} needs a whole number or UNLIMITED, found {text!r}")
     return int(text)
 
@@ -463,7 +463,7 @@ def _numbers(text: str, nodes: str) -> list[str]:
     first, dash, last = text.partition("-")
     last = last if dash else first
     digits = first + last
-    if not (first and last and digits.isdigit() and digits.isascii() and len(digits) < 20):
+    if not (first and last and is_whole_number(digits, 19)):
         raise _no_list(nodes)
     if not 0 <= int(last) - int(first) < MOST_NAMES:
         raise _no_list(nodes)

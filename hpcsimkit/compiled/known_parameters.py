@@ -16,6 +16,7 @@ from hpcsimkit.policies.oracles import Actual
 from hpcsimkit.policies.portfolio.guarded import Remembered
 from hpcsimkit.policies.predicting.bounded import KeyColumn
 from hpcsimkit.policies.predictions import LastTwo, Noisy
+from hpcsimkit.policies.preempting.replanning import LAS, SRTF, Gittins
 from hpcsimkit.policies.slurm import SlurmMultifactor
 
 KNOWN_PARAMETERS: dict[type[Parameters], frozenset[str]] = {
@@ -34,6 +35,9 @@ KNOWN_PARAMETERS: dict[type[Parameters], frozenset[str]] = {
         LastTwo: "predictor reservations",
         Remembered: "estimates predictions",
         KeyColumn: "keys",
+        SRTF: "area",
+        LAS: "thresholds by promote demotion",
+        Gittins: "quantum by least interval",
         SlurmMultifactor: "age fair_share size attribute partition qos max_age shares shares_by half_life "
         "usage billing partition_priority qos_priority",
     }.items()

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from copy import copy
+from dataclasses import replace
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -17,7 +18,7 @@ from hpcsimkit.cluster.base import Nodes
 from hpcsimkit.cluster.machines import Machines
 from hpcsimkit.cluster.opaque import AnyCluster
 from hpcsimkit.cluster.partitions import Partitions
-from hpcsimkit.compiled import loading, on_machines
+from hpcsimkit.compiled import loading, on_machines, replanned
 from hpcsimkit.compiled.known_parameters import unknown_parameters
 from hpcsimkit.compiled.orders import KEYS, dense_ranks, keys_of
 from hpcsimkit.errors import UsageError
@@ -148,6 +149,9 @@ def _obstacles(simulation: Parameters) -> Iterator[str]:
     for observer in simulation.observers:
         if observer.needs_events:
             yield f"{type(observer).__name__} observes events"
+    if type(simulation.policy) in replanned.SCHEDULERS:
+        yield from replanned.obstacles(simulation.workload, cluster, simulation.policy)
+        return
     yield from obstacles_of_policy(simulation.policy, rules)
     if isinstance(cluster, Machines) and isinstance(simulation.policy, Pipeline):
         yield from on_machines.obstacles(simulation.workload, cluster, simulation.policy)
@@ -156,8 +160,11 @@ def _obstacles(simulation: Parameters) -> Iterator[str]:
 
 def obstacles_of_options(simulation: Parameters) -> Iterator[str]:
     """Yield the reasons other than cluster, policy and observers why a simulation cannot be compiled."""
+    known: tuple[str, ...] = KNOWN_OPTIONS
+    if type(simulation.policy) in replanned.SCHEDULERS:
+        known = tuple(name for name in (*known, "restart") if name != "begun")
     for name, value in simulation.setup.given.items():
-        if name not in KNOWN_OPTIONS:
+        if name not in known:
             yield f"it knows no {name}, found {value!r}"
     yield from _too_large(simulation)
     if find_spec("numba") is None:
@@ -217,6 +224,9 @@ def obstacle_of_policy(policy: Policy, rules: type[EventOrder] = TextbookOrder) 
 
 def obstacles_of_policy(policy: Policy, rules: type[EventOrder]) -> Iterator[str]:
     """Yield the reasons why the compiled simulator cannot run a policy by some rules."""
+    if type(policy) in replanned.SCHEDULERS:
+        yield from unknown_parameters(policy)
+        return
     if type(policy) is not Pipeline:
         yield f"{type(policy).__name__} is no plain pipeline"
         return
@@ -265,6 +275,9 @@ def _by_dirlab(simulation: Parameters) -> bool:
 
 def run(simulation: Parameters) -> tuple[Result, NDArray[np.int32] | None]:
     """Run a simulation that has no :func:`obstacle`; return its result and the positions of its events."""
+    if type(simulation.policy) in replanned.SCHEDULERS:
+        result = replanned.run(simulation, loading.REPLANNING)
+        return replace(result, started_in=_started_in(simulation)), None
     nodes, cluster = simulation.cluster.size, _whole(simulation.cluster)
     policy, parts = _pipeline(simulation), _parts(simulation)
     simulate = loading.load(_kind(parts))
@@ -334,6 +347,8 @@ PARTS = (
 
 def _parts(simulation: Parameters) -> tuple[str, ...]:
     """Return the optional parts of the state that a run needs; each combination is compiled on its own."""
+    if type(simulation.policy) in replanned.SCHEDULERS:
+        return (loading.REPLANNING,)
     policy, cluster = _pipeline(simulation), _whole(simulation.cluster)
     if _by_dirlab(simulation):
         return (loading.DIRLAB,)
@@ -428,7 +443,7 @@ def jobs_and_rules(
     """Return the columns and the rules of a run."""
     from hpcsimkit.compiled.listing import BY_RANK
     from hpcsimkit.compiled.plan import NEVER
-    from hpcsimkit.compiled.state import Jobs, Rules
+    from hpcsimkit.compiled.state import Jobs, Rules, contiguous
 
     begun = simulation.setup.begun
     if _by_dirlab(simulation):
@@ -441,15 +456,13 @@ def jobs_and_rules(
     keys = _keys(workload, order, waiting, streams)
     candidate_keys = _keys(workload, candidates, waiting, streams)
     columns = ("submit_time", "run_time", "requested_time", "nodes")
-    submit_time, run_time, requested_time, nodes_asked = map(_contiguous, map(workload.column, columns))
+    submit_time, run_time, requested_time, nodes_asked = map(contiguous, map(workload.column, columns))
     jobs = Jobs(
         submit_time,
         run_time,
         requested_time,
         nodes_asked,
-        user=_numbered(workload.user)
-        if isinstance(policy.estimates, LastTwo)
-        else _contiguous(workload.user),
+        user=_numbered(workload.user) if isinstance(policy.estimates, LastTwo) else contiguous(workload.user),
         arrival_order=waiting,
         rank=arrival if scored else _inverse(np.lexsort((arrival, *keys[::-1]))),
         weight=np.stack(
@@ -574,13 +587,6 @@ def _numbered(user: Integers) -> Integers:
     """Return users as consecutive numbers from 0; -1 remains."""
     known = np.unique(user[user >= 0])
     return np.where(user >= 0, np.searchsorted(known, user), -1).astype(np.int64)
-
-
-def _contiguous(column: Integers) -> Integers:
-    """Return a column as a read-only array of its own: for the view of an absent one, numba compiles anew."""
-    found = np.ascontiguousarray(column)
-    found.flags.writeable = False  # as those of a workload: it is a part of the type
-    return found
 
 
 def _inverse(order: NDArray[np.intp]) -> Integers:

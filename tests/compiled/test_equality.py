@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -91,7 +92,18 @@ def assert_equal_schedules(jobs: Workload, policy: Any, **settings: Any) -> tupl
     assert found.workload.columns.keys() == reference.workload.columns.keys()
     for name in ("passes", "policy", "size", "seed", "options", "choices", "unit"):
         assert getattr(found, name) == getattr(reference, name)
+    for table in ("attempts", "downtime", "held"):
+        assert_equal_tables(getattr(found, table), getattr(reference, table), table)
     return found, reference
+
+
+def assert_equal_tables(found: Any, reference: Any, table: str) -> None:
+    """Compare the attempts, the outages or the held jobs of two results, row by row."""
+    assert (found is None) == (reference is None), table
+    for each in () if found is None else fields(reference):
+        ours, theirs = getattr(found, each.name), getattr(reference, each.name)
+        np.testing.assert_array_equal(ours, theirs, err_msg=f"{table}.{each.name}")
+        assert getattr(ours, "dtype", None) == getattr(theirs, "dtype", None)
 
 
 def assert_equal_results(jobs: Workload, policy: Any, **settings: Any) -> None:
