@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from hpcsimkit import Simulation
+from hpcsimkit.cluster.calendar import Calendar, Window
+from hpcsimkit.cluster.outages import Outage, Outages
 from hpcsimkit.errors import UsageError
 from hpcsimkit.kernel.begun import begun_in
 from hpcsimkit.policies import SJF
@@ -236,3 +238,34 @@ def test_fewer_jobs_than_the_log_has_are_no_stall(made: Slurm) -> None:
     """A job that no limit and no machine lets start is rejected, or left out; the others are simulated."""
     result = run(made, jobs({"qos": "high", "limit": 7200}, {}))
     assert result.start_time.tolist() == [-1, 0]
+
+
+# --- capacity that changes -----------------------------------------------------------------------------------
+
+
+def test_a_maintenance_window(made: Slurm) -> None:
+    """E7: a job whose limit reaches into the window waits on its nodes, a short one starts, another node is taken."""
+    window = Window(150, 330, machines=("n1", "n2", "n3", "n4"))
+    rows = [
+        {"cpus": 2, "on": "n", "limit": 600, "run": 20},
+        {"cpus": 2, "on": "n", "limit": 60, "run": 20},
+        {"cpus": 2, "nodes": 5, "limit": 600, "run": 20},
+        {"cpus": 2, "limit": 600, "run": 20, "partition": "any"},
+    ]
+    result = run(with_clocks(made, bf_window=10**6), jobs(*rows), calendar=Calendar([window]))
+    assert result.start_time.tolist() == [330, 0, 330, 0]
+    assert places(result)[3] == "gpu1"
+
+
+def test_a_node_that_fails(made: Slurm) -> None:
+    """E8: its job waits again from 120 s later on, anew; meanwhile others do not use the node."""
+    rows = [
+        {"cpus": 8, "on": "n", "run": 100, "limit": 200},
+        {"at": 20, "cpus": 8, "on": "n", "run": 10, "limit": 10},
+    ]
+    result = run(made, jobs(*rows), outages=Outages([Outage(10, 100, machines=("n1",))]))
+    assert result.attempts is not None
+    first = result.attempts.job == 0
+    assert result.attempts.start_time[first].tolist() == [0, 130]
+    assert result.attempts.end_time[first].tolist() == [10, 230]
+    assert places(result)[1] == "n2"
