@@ -209,7 +209,7 @@ def test_files_that_are_wrong(tmp_path: Path, files: dict[str, str], message: st
 
 
 def test_a_folder_is_needed(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="a folder with slurm.conf is needed, found none"):
+    with pytest.raises(UsageError, match=r"a folder with slurm\.conf is needed, found none"):
         Slurm.read(tmp_path / "nothing")
 
 
