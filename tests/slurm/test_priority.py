@@ -137,7 +137,7 @@ def test_a_priority_is_a_whole_number(tmp_path: Path) -> None:
         60,
         120,
     ]
-    assert run(made, jobs(whole, {**whole, "at": 40}, {**whole, "at": 38})).start_time.tolist() == [
+    assert run(made, jobs(whole, {**whole, "at": 40}, {**whole, "at": 30})).start_time.tolist() == [
         0,
         120,
         60,
