@@ -91,7 +91,7 @@ def assert_equal_schedules(jobs: Workload, policy: Any, **settings: Any) -> tupl
         assert getattr(found, column).dtype == getattr(reference, column).dtype
     assert found.workload.columns.keys() == reference.workload.columns.keys()
     for name in ("passes", "policy", "size", "seed", "options", "choices", "unit"):
-        assert getattr(found, name) == getattr(reference, name)
+        assert getattr(found, name) == getattr(reference, name), name
     for table in ("attempts", "downtime", "held"):
         assert_equal_tables(getattr(found, table), getattr(reference, table), table)
     return found, reference
