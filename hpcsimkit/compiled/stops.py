@@ -52,7 +52,7 @@ class Stops(NamedTuple):
     Attributes
     ----------
     restart : RestartRules
-        What stopped jobs keep, and when they may start again.
+        Rules of stopped jobs: what they keep, and when they may start again.
     attempts : Attempts
         The attempts of the jobs.
     work, asked : array of int64, shape (jobs,)
