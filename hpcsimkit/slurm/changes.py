@@ -116,9 +116,8 @@ def _change_associations(conf: Configuration, kind: str, name: str, key: str, va
         if (one.user == name if kind == "user" else one.account == name and not one.user)
     ]
     if not places:
-        raise UsageError(
-            f"unknown {kind} {name!r}{nearest(name, {getattr(one, kind) for one in each} - {''})}"
-        )
+        names = sorted({getattr(one, kind) for one in each} - {""})
+        raise UsageError(f"unknown {kind} {name!r}{nearest(name, names)}")
     for place in places:
         one = each[place]
         kept = {limit: amount for limit, amount in one.limits.items() if limit.lower() != key.lower()}
