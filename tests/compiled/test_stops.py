@@ -164,6 +164,16 @@ def test_a_job_that_is_stopped_before_the_next_pass_is_planned_like_one_that_arr
     assert starts == [[0, 17], [9]]
 
 
+@uncompiled
+@pytest.mark.parametrize(("position", "nodes", "failed"), [(0.25, 1, [1]), (0.3, 2, [1, 2]), (1.0, 1, [3])])
+def test_an_outage_hits_the_jobs_on_its_nodes_only(position: float, nodes: int, failed: list[int]) -> None:
+    jobs = Workload({"submit_time": [0] * 4, "run_time": [20] * 4, "nodes": [1] * 4}, machine_size=4)
+    outages = Outages([Outage(5, 9, nodes, position=position)])
+    found, _ = assert_equal_schedules(jobs, make("fcfs"), outages=outages)
+    assert found.attempts is not None
+    assert np.flatnonzero(found.attempts.count(4) > 1).tolist() == failed
+
+
 class OwnOutages(OutageSource):
     """Outages of a user's class."""
 
