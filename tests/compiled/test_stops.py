@@ -123,7 +123,52 @@ test_random_outages = uncompiled(pytest.mark.usefixtures("little_space")(example
 test_many_random_outages = pytest.mark.slow(settings(max_examples=10_000)(CASES(check)))
 
 
-@pytest.mark.parametrize("policy", ["sjf+easy", "fcfs+conservative", "wfp3+easy-sjf", "fcfs+easy-k(3)"])
+@st.composite
+def preemptors(draw: Any) -> str:
+    first = draw(st.sampled_from(["youngest", "oldest", "least_lost", "smallest", "placement"]))
+    mode, exempt = (
+        draw(st.sampled_from(["requeue", "requeue", "cancel"])),
+        draw(st.sampled_from([0, 0, 5, 50])),
+    )
+    return f"preempt(first={first}, mode={mode}, exempt_time={exempt})"
+
+
+def check_preemption(
+    drawn: tuple[Workload, OutageSource], order: str, backfilling: str, preemptor: str, restart: Restart
+) -> None:
+    policy = make(f"{order}+{backfilling}+{preemptor}")
+    assert_equal_schedules(drawn[0], policy, outages=drawn[1], restart=restart)
+
+
+PREEMPTED = given(
+    failing(),
+    st.sampled_from(ORDERS),
+    st.sampled_from(["none", "easy", "easy-sjf", "greedy", "easy-k(3)", "conservative-replan"]),
+    preemptors(),
+    restarts(),
+)
+test_random_preemption = uncompiled(
+    pytest.mark.usefixtures("little_space")(examples(8)(PREEMPTED(check_preemption)))
+)
+test_much_random_preemption = pytest.mark.slow(settings(max_examples=10_000)(PREEMPTED(check_preemption)))
+
+
+@uncompiled
+@pytest.mark.usefixtures("little_space")
+@pytest.mark.parametrize("order", ["fcfs", "wfp3"])
+def test_more_stops_in_a_pass_than_there_is_space_for(order: str) -> None:
+    """Four jobs stop four others, and are stopped by four more; the run begins again, with space for eight."""
+    columns = {"submit_time": [0] * 4 + [5] * 8, "run_time": [20] * 12, "nodes": [1] * 12}
+    jobs = Workload({**columns, "queue": [0] * 4 + [1] * 4 + [2] * 4}, machine_size=4)
+    found, _ = assert_equal_schedules(jobs, make(f"{order}+preempt"), restart=Restart(delay=9))
+    assert found.attempts is not None
+    assert found.attempts.job[found.attempts.end_time == 5].tolist() == list(range(8))
+
+
+@pytest.mark.parametrize(
+    "policy",
+    ["sjf+easy", "fcfs+conservative", "wfp3+easy-sjf+preempt(by=user)", "fcfs+easy-k(3)+preempt(by=user)"],
+)
 def test_long_queues(policy: str) -> None:
     """Compiled; node by node fails, some of them again before the last one is repaired."""
     failures = Failures(mtbf=40_000, repair=500)
@@ -191,6 +236,9 @@ class OwnOutages(OutageSource):
         ("fcfs+easy", {"outages": OwnOutages()}, "it knows no outages"),
         ("random+easy", {"restart": Restart(delay=1)}, "no RandomOrder() where jobs may be stopped"),
         ("slurm+easy", {"restart": Restart(delay=1)}, "no SlurmMultifactor() where jobs may be stopped"),
+        ("fcfs+preempt(grace_time=5)", {}, "no suspensions and no grace"),
+        ("fcfs+preempt(mode=suspend)", {}, "no suspensions and no grace"),
+        ("fcfs+preempt", {"cluster": Machines.of(2, cpus=64)}, "it knows a preemptor on counted nodes only"),
         ("fcfs+easy++", {"restart": Restart(delay=1)}, "where jobs may be stopped"),
         (
             "fcfs",
