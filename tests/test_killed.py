@@ -73,7 +73,10 @@ def with_log(folder: Path) -> None:
 
 # --- compare -----------------------------------------------------------------------------------------------
 
-COMPARE = ["compare", "a.swf", "-p", "fcfs", "-p", "sjf+easy", "--trace", "--out", "out", "-q", "--no-report"]
+COMPARE = [
+    *("compare", "a.swf", "-p", "fcfs", "-p", "sjf+easy", "--trace", "--overwrite", "--out", "out", "-q"),
+    "--no-report",
+]
 
 
 def with_former_results(folder: Path) -> None:
