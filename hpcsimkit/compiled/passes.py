@@ -44,6 +44,7 @@ from hpcsimkit.compiled.state import (
     Rules,
     Run,
 )
+from hpcsimkit.compiled.stops import EARLY, REJOINED, Stops
 
 
 @machine_code
@@ -132,13 +133,15 @@ def update_plan(  # noqa: PLR0913 - parts of the state
     shares: Shares | None,
     machines: Machines | None,
     plan: Plan,
+    stops: Stops | None,
     first: int,
     now: int,
     corrected: bool,
 ) -> None:
     """Update all reservations, and reserve slots for the jobs that arrive; mirrors ``Conservative.plan``.
 
-    These are the jobs from position `first` on in the order of submission.
+    These are the jobs from position `first` on in the order of submission, and those that were stopped and
+    have come back.
     """
     if prepare(plan, run, machines, now, corrected):
         make_anew(plan, jobs, run, machines, listing, now)
@@ -148,8 +151,15 @@ def update_plan(  # noqa: PLR0913 - parts of the state
             count = _list_waiting(jobs, run, rules, queue, listing, shares, machines, now)
             sort(listing, count)
         compress(plan, jobs, run, machines, listing, count)
+    if stops is not None:
+        for place in range(stops.counters[EARLY]):
+            welcome(plan, jobs, run, machines, listing, stops.rejoined[place], now)
     for place in range(first, run.counters[ARRIVED]):
         welcome(plan, jobs, run, machines, listing, jobs.arrival_order[place], now)
+    if stops is not None:
+        for place in range(stops.counters[EARLY], stops.counters[REJOINED]):
+            welcome(plan, jobs, run, machines, listing, stops.rejoined[place], now)
+        stops.counters[REJOINED] = 0
     request_pass(plan, now)
 
 

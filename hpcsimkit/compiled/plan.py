@@ -142,6 +142,23 @@ def _take_in_starts(plan: Plan, run: Run) -> None:
 
 
 @pasted
+def forget_slot(plan: Plan, row: int) -> None:
+    """Remove the reservation of a job that was stopped before the pass after its start.
+
+    Mirrors ``Conservative._take_in_stops``.
+    """
+    slots, count = plan.slots, plan.counters[SLOTS]
+    for place in range(count):
+        if slots[1, place] == row:
+            close_gap(slots[0], place, 1, count)
+            close_gap(slots[1], place, 1, count)
+            plan.counters[SLOTS] = count - 1
+            return
+        if slots[0, place] > plan.counters[PLANNED_AT]:
+            return
+
+
+@pasted
 def _put(plan: Plan, row: int, start: int) -> None:
     """Enter a reservation, for which the profile has been changed; mirrors ``Conservative._put``."""
     plan.start[row] = start

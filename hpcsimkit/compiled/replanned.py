@@ -17,6 +17,7 @@ from hpcsimkit.jobs.columns import TIME_LIMIT
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.ledger import Mode
 from hpcsimkit.kernel.policy import Policy
+from hpcsimkit.kernel.setup import Setup
 from hpcsimkit.policies.preempting.replanning import LAS, SRTF, Gittins, SmallestPreemptive
 from hpcsimkit.results.result import Result
 
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
 SCHEDULERS: tuple[type[Policy], ...] = (SRTF, SmallestPreemptive, LAS, Gittins)
 """Classes of policies that are compiled."""
 
+OPTIONS = ("restart",)
+"""Options of a run that are known besides those of a pipeline."""
+
 SPACE = 4
 """Number of stops of each job for which space is set aside; more is added when it is needed."""
 
@@ -33,9 +37,11 @@ EXACT = 2**53
 """Whole numbers up to this one are equal as floating-point numbers."""
 
 
-def obstacles(workload: Workload, cluster: AnyCluster, policy: Policy) -> Iterator[str]:
+def obstacles(setup: Setup, workload: Workload, cluster: AnyCluster, policy: Policy) -> Iterator[str]:
     """Yield the reasons why the compiled simulator cannot run one of the :data:`SCHEDULERS`."""
     yield from unknown_parameters(policy)
+    if setup.begun is not None:
+        yield f"it knows no begun runs of {type(policy).__name__}"
     if type(cluster) is not Nodes:
         yield f"it knows {type(policy).__name__} on counted nodes only"
     elif len(workload) and _largest(workload, policy) >= EXACT:

@@ -347,7 +347,7 @@ def _distribute(
         row = rows[position]
         if state.state[row] == STOPPED_FOR_NOW:
             continue
-        if level > 0 and jobs.nodes[row] <= level:
+        if jobs.nodes[row] <= level:
             level -= jobs.nodes[row]
             if state.state[row] == WAITING:
                 chosen[count] = row

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import replace
@@ -18,7 +18,7 @@ from hpcsimkit.cluster.base import Nodes
 from hpcsimkit.cluster.machines import Machines
 from hpcsimkit.cluster.opaque import AnyCluster
 from hpcsimkit.cluster.partitions import Partitions
-from hpcsimkit.compiled import loading, on_machines, replanned
+from hpcsimkit.compiled import loading, on_machines, replanned, stopping
 from hpcsimkit.compiled.known_parameters import unknown_parameters
 from hpcsimkit.compiled.orders import KEYS, dense_ranks, keys_of
 from hpcsimkit.errors import UsageError
@@ -44,7 +44,9 @@ from hpcsimkit.policies.slurm import SlurmMultifactor
 from hpcsimkit.results.result import Result
 
 if TYPE_CHECKING:
+    from hpcsimkit.cluster.allocation import Allocation
     from hpcsimkit.compiled.machine_profile import MachineProfile
+    from hpcsimkit.compiled.machines import Machines as AnyMachines
     from hpcsimkit.compiled.state import Jobs, Rules
 
 FORMULAS = (orders.WFP3, orders.UNICEF, orders.XFactor)
@@ -145,24 +147,26 @@ def _obstacles(simulation: Parameters) -> Iterator[str]:
         yield f"it knows no order of events {simulation.setup.event_order.name!r}"
         return
     yield from _obstacles_of_cluster(cluster, rules)
-    yield from obstacles_of_options(simulation)
+    again = type(simulation.policy) in replanned.SCHEDULERS
+    further = replanned.OPTIONS if again else stopping.OPTIONS
+    yield from obstacles_of_options(simulation, (*KNOWN_OPTIONS, *further))
     for observer in simulation.observers:
         if observer.needs_events:
             yield f"{type(observer).__name__} observes events"
-    if type(simulation.policy) in replanned.SCHEDULERS:
-        yield from replanned.obstacles(simulation.workload, cluster, simulation.policy)
+    if again:
+        yield from replanned.obstacles(simulation.setup, simulation.workload, cluster, simulation.policy)
         return
     yield from obstacles_of_policy(simulation.policy, rules)
-    if isinstance(cluster, Machines) and isinstance(simulation.policy, Pipeline):
-        yield from on_machines.obstacles(simulation.workload, cluster, simulation.policy)
+    if isinstance(simulation.policy, Pipeline):
+        if isinstance(cluster, Machines):
+            yield from on_machines.obstacles(simulation.workload, cluster, simulation.policy)
+        if stopping.stops_jobs(simulation.setup):
+            yield from stopping.obstacles(simulation.setup, simulation.workload, cluster, simulation.policy)
     yield from _obstacles_of_begun(simulation, simulation.setup.begun)
 
 
-def obstacles_of_options(simulation: Parameters) -> Iterator[str]:
+def obstacles_of_options(simulation: Parameters, known: Collection[str] = KNOWN_OPTIONS) -> Iterator[str]:
     """Yield the reasons other than cluster, policy and observers why a simulation cannot be compiled."""
-    known: tuple[str, ...] = KNOWN_OPTIONS
-    if type(simulation.policy) in replanned.SCHEDULERS:
-        known = tuple(name for name in (*known, "restart") if name != "begun")
     for name, value in simulation.setup.given.items():
         if name not in known:
             yield f"it knows no {name}, found {value!r}"
@@ -276,8 +280,7 @@ def _by_dirlab(simulation: Parameters) -> bool:
 def run(simulation: Parameters) -> tuple[Result, NDArray[np.int32] | None]:
     """Run a simulation that has no :func:`obstacle`; return its result and the positions of its events."""
     if type(simulation.policy) in replanned.SCHEDULERS:
-        result = replanned.run(simulation, loading.REPLANNING)
-        return replace(result, started_in=_started_in(simulation)), None
+        return _with_partition(replanned.run(simulation, loading.REPLANNING), simulation), None
     nodes, cluster = simulation.cluster.size, _whole(simulation.cluster)
     policy, parts = _pipeline(simulation), _parts(simulation)
     simulate = loading.load(_kind(parts))
@@ -292,25 +295,28 @@ def run(simulation: Parameters) -> tuple[Result, NDArray[np.int32] | None]:
     workload = logged.killed_at_limit if simulation.setup.walltime == "kill" else logged
     streams = np.random.SeedSequence(simulation.setup.seed)
     jobs, rules = jobs_and_rules(simulation, workload, policy, nodes, streams)
-    machines, allocations, profile = None, None, None
-    if isinstance(cluster, Machines):
-        machines = on_machines.machines_of(logged, cluster)
-        if simulation.setup.begun is not None:
-            allocations = on_machines.allocations_of(simulation.setup.begun, logged, cluster)
-        if "profile" in parts or "plan" in parts:
-            profile = on_machines.profile_of(logged, cluster, machines)
+    machines, allocations, profile = _machines(simulation, parts)
     at_once = nodes if machines is None else len(workload)
     state = new_run(jobs, estimates(workload, policy, streams, simulation.setup.begun), at_once)
+    stops, coming = None, None
+    if "stops" in parts:
+        coming = stopping.OutagesToCome(simulation, nodes)
+        jobs, state, stops = stopping.prepare(
+            jobs, state, simulation, _groups(workload, policy), coming.first
+        )
     if simulation.setup.begun is not None:
-        take_over(simulation.setup.begun, jobs, state, machines, allocations or ())
+        take_over(simulation.setup.begun, jobs, state, machines, allocations)
     queue = new_queue(len(workload))
     if _by_dirlab(simulation):
         simulate(jobs, state, queue, new_published(policy, len(workload)))
     else:
-        optional = {**_optional_parts(parts, policy, workload, jobs, nodes, profile), "machines": machines}
+        optional = _optional_parts(parts, policy, workload, jobs, nodes, profile)
+        optional |= {"machines": machines, "stops": stops}
         if "plan" in parts and simulation.setup.begun is not None:
             plan_anew(optional["plan"])
-        simulate(jobs, rules, state, queue, *map(optional.get, PARTS))
+        while needed := simulate(jobs, rules, state, queue, *map(optional.get, PARTS)):
+            assert stops is not None and coming is not None
+            optional["stops"] = stops = stopping.supplied(stops, needed, coming)
     result = Result(
         workload=workload,
         policy=simulation.name,
@@ -325,10 +331,26 @@ def run(simulation: Parameters) -> tuple[Result, NDArray[np.int32] | None]:
         seconds=time.perf_counter() - began,
         passes=int(state.counters[PASSES]),
         placements=None if machines is None else on_machines.placements_of(cluster, machines),
-        started_in=_started_in(simulation),
         simulator="compiled",
     )
-    return result, state.positions if machines is None else None
+    if stops is not None:
+        result = stopping.with_attempts(result, stops, simulation.setup.restart)
+    result = _with_partition(result, simulation)
+    return result, state.positions if machines is None and stops is None else None
+
+
+def _machines(
+    simulation: Parameters, parts: tuple[str, ...]
+) -> tuple[AnyMachines | None, Sequence[Allocation], MachineProfile | None]:
+    """Return the machines of a run, the allocations of its running jobs, and its profile, if any."""
+    logged, cluster, begun = simulation.workload, _whole(simulation.cluster), simulation.setup.begun
+    if not isinstance(cluster, Machines):
+        return None, (), None
+    machines = on_machines.machines_of(logged, cluster)
+    allocations = None if begun is None else on_machines.allocations_of(begun, logged, cluster)
+    planned = "profile" in parts or "plan" in parts
+    profile = on_machines.profile_of(logged, cluster, machines) if planned else None
+    return machines, allocations or (), profile
 
 
 PARTS = (
@@ -341,6 +363,7 @@ PARTS = (
     "profile",
     "plan",
     "candidate_shares",
+    "stops",
 )
 """The optional parts of the state, in the order in which the compiled function takes them."""
 
@@ -365,6 +388,7 @@ def _parts(simulation: Parameters) -> tuple[str, ...]:
         "profile": profile,
         "plan": plan,
         "candidate_shares": isinstance(candidates_of(policy), SlurmMultifactor),
+        "stops": stopping.stops_jobs(simulation.setup),
     }
     return tuple(part for part in PARTS if needed[part])
 
@@ -404,6 +428,7 @@ def _optional_parts(
     from hpcsimkit.compiled.queue import new_sizes
 
     count = len(workload)
+    at_once = count + nodes if "stops" in parts else count  # nodes out of order run like jobs
     order: Any = policy.queue_order
     candidates: Any = candidates_of(policy)
     shares = new_shares(candidates, workload, nodes) if "candidate_shares" in parts else None
@@ -413,8 +438,8 @@ def _optional_parts(
         "gone": lambda: np.empty(count, dtype=np.int64),
         "shares": lambda: new_shares(order, workload, nodes),
         "histories": lambda: new_histories(_users(jobs), count, CORRECTIONS),
-        "profile": lambda: profile or new_profile(count, nodes),
-        "plan": lambda: new_plan(count, profile or new_profile(count, nodes)),
+        "profile": lambda: profile or new_profile(at_once, nodes),
+        "plan": lambda: new_plan(count, profile or new_profile(at_once, nodes)),
         "candidate_shares": lambda: shares,
     }
     return {part: make[part]() for part in parts if part in make}
@@ -430,11 +455,21 @@ def _is_scored(policy: Pipeline) -> bool:
     return type(policy.queue_order) in VARYING or bool(policy.window)
 
 
-def _started_in(simulation: Parameters) -> NDArray[np.str_] | None:
-    """Return the partition in which each job started, or None without partitions."""
+def _with_partition(result: Result, simulation: Parameters) -> Result:
+    """Return a result with the partition in which each job started, if there is one."""
     if not isinstance(simulation.cluster, Partitions):
-        return None
-    return np.full(len(simulation.workload), simulation.cluster.names[0])
+        return result
+    (name,), attempts = simulation.cluster.names, result.attempts
+    if attempts is not None:
+        attempts = replace(attempts, partition=np.full(len(attempts), name))
+    return replace(result, started_in=np.full(len(result), name), attempts=attempts)
+
+
+def _groups(workload: Workload, policy: Pipeline) -> Integers:
+    """Return the rank of each job by the keys of its order, if jobs with equal keys come as they join."""
+    if _is_scored(policy):
+        return np.zeros(len(workload), dtype=np.int64)
+    return dense_ranks(keys_of(policy.queue_order, workload))
 
 
 def jobs_and_rules(

@@ -117,6 +117,8 @@ class Simulation:
         rules = self.setup.event_order.name
         if isinstance(self.cluster, Partitions) and rules != TextbookOrder.name:
             raise UsageError(f"the rules {rules!r} know no partitions, found {self.cluster!r}")
+        if policy.schedules_partitions and not isinstance(self.cluster, Partitions):
+            raise UsageError(f"{self.name} needs a cluster with partitions, found {self.cluster!r}")
         at = int(workload.submit_time.min()) if len(workload) else 0
         if begun is not None and not has_past(begun, self._limited, self.setup, self.cluster):
             at = begun.at

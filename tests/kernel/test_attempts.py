@@ -384,7 +384,6 @@ def test_intervals_of_checkpoints() -> None:
         ({"restart": Restart(checkpoint_cost=5)}, "checkpoint_cost=5 needs a checkpoint interval"),
         ({"restart": Restart("later")}, "preempted needs 'continue' or 'anew'"),  # type: ignore[arg-type]
         ({"outages": Outages([]), "event_order": DirlabOrder()}, "know no outages"),
-        ({"outages": Outages([]), "simulator": "compiled"}, "it knows no outages"),
     ],
 )
 def test_wrong_options_are_refused(options: dict[str, Any], message: str) -> None:
