@@ -40,6 +40,8 @@ from hpcsimkit.compiled.stops import (
     take_correction,
     take_what_is_left,
 )
+from hpcsimkit.compiled.window_passes import pass_beside_windows
+from hpcsimkit.compiled.windows import Windows, change_windows, count_after_end, next_step
 
 
 def simulate(  # noqa: PLR0913 - parts of the state
@@ -57,6 +59,7 @@ def simulate(  # noqa: PLR0913 - parts of the state
     plan: Plan | None,
     candidate_shares: Shares | None,
     stops: Stops | None,
+    windows: Windows | None,
 ) -> int:
     """Process all events: at each instant all ends, then all submissions, then a pass if jobs wait.
 
@@ -91,17 +94,22 @@ def simulate(  # noqa: PLR0913 - parts of the state
         Those of the listing.
     stops : Stops, optional
         Outages, and the jobs that they stop.
+    windows : Windows, optional
+        Windows in which nodes are gone.
     """
     head = -1
     while True:
         needed = need(jobs, run, queue, stops)
         if needed != OVER:
             return needed
-        now = max(next_instant(jobs, run, queue, plan, stops), rules.begin)
+        now = max(next_instant(jobs, run, queue, plan, stops, windows), rules.begin)
         if now == NO_LIMIT:
             return OVER
-        changed = end_jobs(jobs, run, shares, candidate_shares, machines, histories, plan, stops, None, now)
+        changed = end_jobs(
+            jobs, run, shares, candidate_shares, machines, histories, plan, stops, windows, None, now
+        )
         changed |= change_capacity(jobs, run, queue, sizes, stops, plan, now)
+        changed |= change_windows(jobs, run, queue, windows, now)
         first = run.counters[ARRIVED]
         submit_jobs(jobs, run, queue, sizes, shares, candidate_shares, histories, stops, now)
         changed |= rejoin_later(jobs, run, queue, sizes, stops, plan, now)
@@ -116,7 +124,9 @@ def simulate(  # noqa: PLR0913 - parts of the state
             )
         if machines is not None:
             machines.counters[NEWCOMERS] = first
-        if gone is not None and listing is not None:
+        if windows is not None and gone is not None and listing is not None:
+            pass_beside_windows(jobs, run, rules, queue, listing, gone, shares, profile, plan, windows, now)
+        elif gone is not None and listing is not None:
             scored_pass(jobs, run, rules, queue, sizes, listing, gone, shares, machines, profile, plan, now)
         elif (
             changed
@@ -144,7 +154,9 @@ def _corrects(
 
 
 @pasted
-def next_instant(jobs: Jobs, run: Run, queue: Queue, plan: Plan | None, stops: Stops | None) -> int:
+def next_instant(
+    jobs: Jobs, run: Run, queue: Queue, plan: Plan | None, stops: Stops | None, windows: Windows | None
+) -> int:
     """Return the time of the next events [s], after all others if there are none."""
     now = run.ends[0, 0] if run.counters[RUNNING] else NO_LIMIT
     arrived = run.counters[ARRIVED]
@@ -154,6 +166,8 @@ def next_instant(jobs: Jobs, run: Run, queue: Queue, plan: Plan | None, stops: S
         now = next_pass(plan, now)
     if stops is not None:
         now = next_change(jobs, run, queue, stops, now)
+    if windows is not None:
+        now = next_step(windows, now)
     return now
 
 
@@ -167,6 +181,7 @@ def end_jobs(  # noqa: PLR0913 - parts of the state
     histories: Histories | None,
     plan: Plan | None,
     stops: Stops | None,
+    windows: Windows | None,
     journal: Journal | None,
     now: int,
 ) -> bool:
@@ -187,6 +202,8 @@ def end_jobs(  # noqa: PLR0913 - parts of the state
             note_end(plan, row)
         if stops is not None:
             take_what_is_left(jobs, run, stops, row, now)
+        if windows is not None:
+            count_after_end(run, windows, now)
         if journal is not None:
             enter_in(journal, ENDED, row, now)
     return ended

@@ -25,7 +25,7 @@ from hpcsimkit.compiled.plan import (
     welcome,
 )
 from hpcsimkit.compiled.planned_filling import fill_due, fill_reserving, is_due, start_due
-from hpcsimkit.compiled.profile import Profile, earliest, expect_ends, fits, occupy
+from hpcsimkit.compiled.profile import Profile, earliest, fits, occupy
 from hpcsimkit.compiled.queue import BLOCKS, WAITING, Queue, Sizes, find, gather, remove, take
 from hpcsimkit.compiled.running import reserve, start
 from hpcsimkit.compiled.state import (
@@ -45,6 +45,7 @@ from hpcsimkit.compiled.state import (
     Run,
 )
 from hpcsimkit.compiled.stops import EARLY, REJOINED, Stops
+from hpcsimkit.compiled.windows import expect_capacity
 
 
 @machine_code
@@ -99,7 +100,7 @@ def _start_next(
 
 
 @machine_code
-def _list_waiting(
+def list_waiting(
     jobs: Jobs,
     run: Run,
     rules: Rules,
@@ -148,7 +149,7 @@ def update_plan(  # noqa: PLR0913 - parts of the state
     elif plan.counters[ENDED] and release_ended(plan, jobs, run, machines, now):
         count = gather(queue, listing.rows)
         if gone is not None:
-            count = _list_waiting(jobs, run, rules, queue, listing, shares, machines, now)
+            count = list_waiting(jobs, run, rules, queue, listing, shares, machines, now)
             sort(listing, count)
         compress(plan, jobs, run, machines, listing, count)
     if stops is not None:
@@ -164,7 +165,7 @@ def update_plan(  # noqa: PLR0913 - parts of the state
 
 
 @machine_code
-def _several(  # noqa: PLR0913 - parts of the state
+def several(  # noqa: PLR0913 - parts of the state
     jobs: Jobs,
     run: Run,
     rules: Rules,
@@ -172,6 +173,7 @@ def _several(  # noqa: PLR0913 - parts of the state
     sizes: Sizes | None,
     listing: Listing,
     profile: Profile,
+    windows: Any,
     listed: int,
     now: int,
 ) -> None:
@@ -181,7 +183,7 @@ def _several(  # noqa: PLR0913 - parts of the state
     does not fit first.
     """
     reserved = 0
-    expect_ends(profile, jobs, run, now)
+    expect_capacity(profile, jobs, run, windows, now)
     for position in range(listed):
         row, begin = listing.rows[position], now
         nodes, estimate = jobs.nodes[row], run.estimate[row]
@@ -253,7 +255,7 @@ def _backfill_sorted(  # noqa: PLR0913 - parts of the state
         if machines is not None:
             fill_reserving(jobs, run, rules, queue, machines, profile, listing, listed, now)
         else:
-            _several(jobs, run, rules, queue, sizes, listing, profile, listed, now)
+            several(jobs, run, rules, queue, sizes, listing, profile, None, listed, now)
     elif machines is not None:
         fill(jobs, run, rules, queue, machines, listing, head, -1, now)
 
@@ -359,7 +361,7 @@ def backfill(  # noqa: PLR0913 - parts of the state
 
 
 @machine_code
-def _first(listing: Listing, gone: Integers, count: int, limit: int) -> int:
+def first_of(listing: Listing, gone: Integers, count: int, limit: int) -> int:
     """Return the position of the smallest score among the first `limit` jobs that wait."""
     best, seen = -1, 0
     for position in range(count):
@@ -395,15 +397,15 @@ def scored_pass(  # noqa: PLR0913 - parts of the state
     Return the row of the first job that does not fit, -1 if there is none.
     """
     rows = listing.rows
-    count = _list_waiting(jobs, run, rules, queue, listing, shares, machines, now)
+    count = list_waiting(jobs, run, rules, queue, listing, shares, machines, now)
     for position in range(count):
         gone[position] = 0
     if machines is not None and skips(
-        jobs, run, rules, machines, rows[_first(listing, gone, count, rules.window)], now
+        jobs, run, rules, machines, rows[first_of(listing, gone, count, rules.window)], now
     ):
         return -1
     while queue.counters[WAITING]:
-        position = _first(listing, gone, count, rules.window)
+        position = first_of(listing, gone, count, rules.window)
         head = rows[position]
         if _blocked(jobs, run, machines, plan, head, now):
             break
@@ -439,14 +441,14 @@ def _backfill_by_score(  # noqa: PLR0913 - parts of the state
 ) -> None:
     """Backfill those of `count` listed jobs that wait, in the order of their scores."""
     everything = profile is not None
-    listed = _list_by_score(jobs, run, listing, gone, machines, plan, head, count, everything, now)
+    listed = list_by_score(jobs, run, listing, gone, machines, plan, head, count, everything, now)
     if plan is not None:
         _start_listed_due(jobs, run, rules, queue, sizes, listing, machines, plan, head, listed, now)
     elif profile is not None:
         if machines is not None:
             fill_reserving(jobs, run, rules, queue, machines, profile, listing, listed, now)
         else:
-            _several(jobs, run, rules, queue, sizes, listing, profile, listed, now)
+            several(jobs, run, rules, queue, sizes, listing, profile, None, listed, now)
     elif machines is not None:
         fill(jobs, run, rules, queue, machines, listing, head, listed, now)
     elif listed:
@@ -465,7 +467,7 @@ def _may_start(
 
 
 @pasted
-def _list_by_score(  # noqa: PLR0913 - parts of the state
+def list_by_score(  # noqa: PLR0913 - parts of the state
     jobs: Jobs,
     run: Run,
     listing: Listing,

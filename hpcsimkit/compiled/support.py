@@ -18,7 +18,7 @@ from hpcsimkit.cluster.base import Nodes
 from hpcsimkit.cluster.machines import Machines
 from hpcsimkit.cluster.opaque import AnyCluster
 from hpcsimkit.cluster.partitions import Partitions
-from hpcsimkit.compiled import loading, on_machines, replanned, stopping
+from hpcsimkit.compiled import beside_windows, loading, on_machines, replanned, stopping
 from hpcsimkit.compiled.known_parameters import unknown_parameters
 from hpcsimkit.compiled.orders import KEYS, dense_ranks, keys_of
 from hpcsimkit.errors import UsageError
@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from hpcsimkit.compiled.machine_profile import MachineProfile
     from hpcsimkit.compiled.machines import Machines as AnyMachines
     from hpcsimkit.compiled.state import Jobs, Rules
+    from hpcsimkit.compiled.windows import Windows
 
 FORMULAS = (orders.WFP3, orders.UNICEF, orders.XFactor)
 CONSTANT, VARYING = (type(None), *KEYS, KeyColumn), (*FORMULAS, SlurmMultifactor)
@@ -148,7 +149,7 @@ def _obstacles(simulation: Parameters) -> Iterator[str]:
         return
     yield from _obstacles_of_cluster(cluster, rules)
     again = type(simulation.policy) in replanned.SCHEDULERS
-    further = replanned.OPTIONS if again else stopping.OPTIONS
+    further = replanned.OPTIONS if again else ("calendar", *stopping.OPTIONS)
     yield from obstacles_of_options(simulation, (*KNOWN_OPTIONS, *further))
     for observer in simulation.observers:
         if observer.needs_events:
@@ -160,6 +161,8 @@ def _obstacles(simulation: Parameters) -> Iterator[str]:
     if isinstance(simulation.policy, Pipeline):
         if isinstance(cluster, Machines):
             yield from on_machines.obstacles(simulation.workload, cluster, simulation.policy)
+        if simulation.setup.calendar:
+            yield from beside_windows.obstacles(simulation, stopping.stops_jobs(simulation.setup))
         if stopping.stops_jobs(simulation.setup):
             yield from stopping.obstacles(simulation.setup, simulation.workload, cluster, simulation.policy)
     yield from _obstacles_of_begun(simulation, simulation.setup.begun)
@@ -298,7 +301,7 @@ def run(simulation: Parameters) -> tuple[Result, NDArray[np.int32] | None]:
     machines, allocations, profile = _machines(simulation, parts)
     at_once = nodes if machines is None else len(workload)
     state = new_run(jobs, estimates(workload, policy, streams, simulation.setup.begun), at_once)
-    stops, coming = None, None
+    stops, coming, windows = None, None, None
     if "stops" in parts:
         coming = stopping.OutagesToCome(simulation, nodes)
         jobs, state, stops = stopping.prepare(
@@ -310,8 +313,9 @@ def run(simulation: Parameters) -> tuple[Result, NDArray[np.int32] | None]:
     if _by_dirlab(simulation):
         simulate(jobs, state, queue, new_published(policy, len(workload)))
     else:
-        optional = _optional_parts(parts, policy, workload, jobs, nodes, profile)
-        optional |= {"machines": machines, "stops": stops}
+        windows = beside_windows.windows_of(simulation, jobs, state) if "windows" in parts else None
+        optional = _optional_parts(parts, policy, workload, jobs, nodes, profile, windows)
+        optional |= {"machines": machines, "stops": stops, "windows": windows}
         if "plan" in parts and simulation.setup.begun is not None:
             plan_anew(optional["plan"])
         while needed := simulate(jobs, rules, state, queue, *map(optional.get, PARTS)):
@@ -333,6 +337,8 @@ def run(simulation: Parameters) -> tuple[Result, NDArray[np.int32] | None]:
         placements=None if machines is None else on_machines.placements_of(cluster, machines),
         simulator="compiled",
     )
+    if windows is not None:
+        result = beside_windows.with_downtime(result, windows)
     if stops is not None:
         result = stopping.with_attempts(result, stops, simulation.setup.restart)
     result = _with_partition(result, simulation)
@@ -364,6 +370,7 @@ PARTS = (
     "plan",
     "candidate_shares",
     "stops",
+    "windows",
 )
 """The optional parts of the state, in the order in which the compiled function takes them."""
 
@@ -378,17 +385,19 @@ def _parts(simulation: Parameters) -> tuple[str, ...]:
     backfiller = policy.backfiller
     gone, machines = _is_scored(policy), isinstance(cluster, Machines)
     profile, plan = isinstance(backfiller, Reservations), isinstance(backfiller, Conservative)
+    windows = bool(simulation.setup.calendar)
     needed = {
-        "sizes": not (gone or machines or profile or plan),
-        "listing": gone or machines or profile or plan or candidates_of(policy) is not None,
-        "gone": gone,
+        "sizes": not (gone or machines or profile or plan or windows),
+        "listing": gone or machines or profile or plan or windows or candidates_of(policy) is not None,
+        "gone": gone or windows,
         "shares": isinstance(policy.queue_order, SlurmMultifactor),
         "machines": machines,
         "histories": isinstance(policy.estimates, LastTwo),
-        "profile": profile,
+        "profile": profile or (windows and isinstance(backfiller, EASY)),
         "plan": plan,
         "candidate_shares": isinstance(candidates_of(policy), SlurmMultifactor),
         "stops": stopping.stops_jobs(simulation.setup),
+        "windows": windows,
     }
     return tuple(part for part in PARTS if needed[part])
 
@@ -418,6 +427,7 @@ def _optional_parts(
     jobs: Jobs,
     nodes: int,
     profile: MachineProfile | None,
+    windows: Windows | None,
 ) -> dict[str, Any]:
     """Return the optional parts of the state by name, without the machines."""
     from hpcsimkit.compiled.fair_shares import new_shares
@@ -429,6 +439,12 @@ def _optional_parts(
 
     count = len(workload)
     at_once = count + nodes if "stops" in parts else count  # nodes out of order run like jobs
+
+    def planned() -> Any:
+        if windows is not None:
+            return beside_windows.profile_of(windows, count, nodes)
+        return profile or new_profile(at_once, nodes)
+
     order: Any = policy.queue_order
     candidates: Any = candidates_of(policy)
     shares = new_shares(candidates, workload, nodes) if "candidate_shares" in parts else None
@@ -438,8 +454,8 @@ def _optional_parts(
         "gone": lambda: np.empty(count, dtype=np.int64),
         "shares": lambda: new_shares(order, workload, nodes),
         "histories": lambda: new_histories(_users(jobs), count, CORRECTIONS),
-        "profile": lambda: profile or new_profile(at_once, nodes),
-        "plan": lambda: new_plan(count, profile or new_profile(at_once, nodes)),
+        "profile": planned,
+        "plan": lambda: new_plan(count, planned(), windows),
         "candidate_shares": lambda: shares,
     }
     return {part: make[part]() for part in parts if part in make}

@@ -46,10 +46,12 @@ from hpcsimkit.kernel.policy import Policy
 from hpcsimkit.kernel.service_time import ServiceTime
 from hpcsimkit.kernel.setup import OPTIONS, Setup
 from hpcsimkit.slurm.profile import Slurm
+from hpcsimkit.slurm.whole_nodes import with_whole_nodes
 from hpcsimkit.workloads import read_log
 from hpcsimkit.workloads.readers.cells import date
 from hpcsimkit.workloads.readers.local_time import calendar_of
 from hpcsimkit.workloads.readers.logs import LogFormat, options_of
+from hpcsimkit.workloads.readers.sacct_requests import MORE_ALLOCATED
 
 __all__ = ["CONFIGURED", "Source", "sha256_of"]
 
@@ -492,6 +494,9 @@ class Source(RunTable):
         options |= self._default_times(self.log, form)
         read = partial(read_log, self.log, form, **options)
         workload = read() if self.reader is None else importing(read, self.reader, "used")
+        if self.profile is not None and "size" not in options and "size" in options_of(self.log, form):
+            allocated = read(size="allocated") if MORE_ALLOCATED in workload.notes else workload
+            workload = with_whole_nodes(workload, allocated, self.profile.machines)
         return self._in_partitions(
             workload if self.nodes is None else replace(workload, machine_size=self.nodes)
         )

@@ -41,7 +41,8 @@ class Waiting:
         workload = system.workload
         self._profile, self._system, self._parts = profile, system, partitions.parts
         self.names = partitions.names
-        self._resources: Sequence[str] = profile.machines.resources
+        assert partitions.machines is not None
+        self._resources: Sequence[str] = partitions.machines.resources
         self._users, self._accounts = _labels(workload, "user"), _labels(workload, "group")
         pairs = zip(self._accounts, self._users, strict=True)
         self.associations = profile.associations.with_users(list(dict.fromkeys(pairs)))

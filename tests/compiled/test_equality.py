@@ -246,11 +246,11 @@ def test_many_shares_of_candidates() -> None:
 
 
 def test_every_part_is_compiled() -> None:
-    """By the tests of long queues, here, on machines and with outages: those of short ones interpret."""
+    """By the tests of long queues, here, on machines, with outages and with windows: those of short ones interpret."""
     policies = [*map(make, COMPILED), by_shares("fcfs", SHARED[0])]
     jobs = long_queue(1)
     needed = {part for policy in policies for part in support._parts(Simulation(jobs, policy))}
-    assert needed | {"machines", "stops"} == set(support.PARTS)
+    assert needed | {"machines", "stops", "windows"} == set(support.PARTS)
 
 
 def long_queue(count: int) -> Workload:

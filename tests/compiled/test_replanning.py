@@ -18,6 +18,7 @@ from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.restart import Restart
 from hpcsimkit.kernel.simulation import Simulation
 from tests.compiled.test_equality import assert_equal_schedules, uncompiled, workloads
+from tests.compiled.test_stops import restarts
 from tests.drawn import examples
 
 SCHEDULERS = [
@@ -31,13 +32,6 @@ SCHEDULERS = [
     "gittins(quantum=5, least=2, interval=7)",
     "gittins(quantum=40, by=time, least=1)",
 ]
-RESTARTS = st.builds(
-    Restart,
-    preempted=st.sampled_from(["continue", "anew"]),
-    delay=st.sampled_from([0, 0, 1, 30]),
-    checkpoint=st.sampled_from([None, None, 3, 20]),
-    cost=st.sampled_from([0, 0, 2]),
-)
 
 
 @pytest.fixture
@@ -53,7 +47,7 @@ def check(jobs: Workload, scheduler: str, restart: Restart, walltime: str) -> No
     assert_equal_schedules(jobs, make(scheduler), restart=restart, walltime=walltime)
 
 
-CASES = given(workloads(), st.sampled_from(SCHEDULERS), RESTARTS, st.sampled_from(["run", "kill"]))
+CASES = given(workloads(), st.sampled_from(SCHEDULERS), restarts(), st.sampled_from(["run", "kill"]))
 test_random_workloads = uncompiled(examples(3)(CASES(check)))
 test_many_random_workloads = pytest.mark.slow(settings(max_examples=10_000)(CASES(check)))
 

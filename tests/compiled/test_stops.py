@@ -37,14 +37,19 @@ BACKFILLING = [
     "conservative",
     "conservative-replan",
 ]
-RESTARTS = st.builds(
-    Restart,
-    preempted=st.sampled_from(["continue", "anew"]),
-    delay=st.sampled_from([0, 0, 1, 30]),
-    limit=st.sampled_from([None, None, 0, 1]),
-    checkpoint=st.sampled_from([None, None, 3, 20]),
-    cost=st.sampled_from([0, 0, 2]),
-)
+
+
+@st.composite
+def restarts(draw: Any) -> Restart:
+    checkpoint = draw(st.sampled_from([None, None, 3, 20]))
+    return Restart(
+        preempted=draw(st.sampled_from(["continue", "anew"])),
+        delay=draw(st.sampled_from([0, 0, 1, 30])),
+        limit=draw(st.sampled_from([None, None, 0, 1])),
+        checkpoint=checkpoint,
+        checkpoint_cost=0 if checkpoint is None else draw(st.integers(0, 3)),
+        cost=draw(st.sampled_from([0, 0, 2])),
+    )
 
 
 @st.composite
@@ -110,7 +115,7 @@ CASES = given(
     failing(),
     st.sampled_from(ORDERS),
     st.sampled_from(BACKFILLING),
-    RESTARTS,
+    restarts(),
     st.sampled_from(["run", "kill"]),
     st.integers(0, 9),
 )

@@ -60,6 +60,15 @@ def test_the_qos_of_a_partition_comes_first(tmp_path: Path) -> None:
     assert result.start_time.tolist() == [0, 0, 3, 100, 9, 9]
 
 
+def test_a_limit_of_the_partition_takes_the_place_of_that_of_the_job(tmp_path: Path) -> None:
+    """One GPU of a user by the QOS of the job, four by that of the partition: two jobs of two run at once."""
+    rows = [{**LONG, "partition": "gpu", "gpus": 2, "user": "cleo"}] * 2
+    one = QOS.replace("normal|10||||||||||", "normal|10|||||||||gres/gpu=1|")
+    assert run(profile(tmp_path, qos=one), jobs(*rows)).start_time.tolist() == [0, 0]
+    over = one.replace("normal|10|||||", "normal|10|||OverPartQOS||")
+    assert run(profile(tmp_path, qos=over), jobs(*rows)).start_time.tolist() == [-1, -1]
+
+
 def test_limits_of_associations_hold_up_to_the_root(tmp_path: Path) -> None:
     """E3: of a user, of an account, in CPU minutes that are left, and of the whole cluster."""
     accounts = (

@@ -32,7 +32,7 @@ def days(draw: st.DrawFn) -> tuple[Naive, Slurm, Workload]:
         most = draw(st.sampled_from([0, 0, 0, 1, 2]))
         jobs.append(
             Work(
-                number, draw(st.integers(0, 120)), draw(st.integers(1, 90)), 10 * draw(st.integers(1, 9)), nodes,
+                number, draw(st.integers(0, 120)), draw(st.integers(1, 90)), draw(st.integers(1, 90)), nodes,
                 draw(st.integers(1, 4)), named, 0, draw(st.sampled_from(["ada", "ben"])), most,
             )
         )  # fmt: skip
@@ -41,7 +41,7 @@ def days(draw: st.DrawFn) -> tuple[Naive, Slurm, Workload]:
         job.number = number
         job.most = {"ada": 1, "ben": 2}[job.user] if job.most else 0
     naive = Naive(
-        cpus, parts, jobs, age=draw(st.sampled_from([0, 1000])), period=draw(st.sampled_from([20, 60])),
+        cpus, parts, jobs, age=draw(st.sampled_from([0, 1000, 70])), period=draw(st.sampled_from([20, 60])),
         bf_interval=draw(st.sampled_from([7, 15, 30])), resolution=draw(st.sampled_from([1, 10])),
         depth=draw(st.sampled_from([2, 100])), tested=draw(st.sampled_from([2, 200])), window=draw(st.sampled_from([60, 10**5])),
     )  # fmt: skip

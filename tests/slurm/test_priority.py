@@ -127,6 +127,23 @@ def test_what_comes_first(tmp_path: Path, weights: dict[str, int], first: dict, 
     assert run(made, jobs(*equal)).start_time.tolist() == [0, 50, 100]
 
 
+def test_a_priority_is_a_whole_number(tmp_path: Path) -> None:
+    """At 60 s, the second job has 10, and the third 10.5, which is as much: the number of the job decides."""
+    made = only(profile(tmp_path), age=43_200)
+    made = replace(made, priority=replace(made.priority, calc_period=60))
+    whole = {**FULL, "run": 60, "limit": 60}
+    assert run(made, jobs(whole, {**whole, "at": 40}, {**whole, "at": 39})).start_time.tolist() == [
+        0,
+        60,
+        120,
+    ]
+    assert run(made, jobs(whole, {**whole, "at": 40}, {**whole, "at": 30})).start_time.tolist() == [
+        0,
+        120,
+        60,
+    ]
+
+
 def test_priorities_change_only_when_they_are_computed(tmp_path: Path) -> None:
     """The usage of the first job counts after a minute, with a fair share that was equal for all before."""
     whole = {**FULL, "run": 50}

@@ -6,11 +6,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from hpcsimkit import Simulation
+from hpcsimkit.cluster.calendar import Calendar, Window
+from hpcsimkit.cluster.outages import Outage, Outages
 from hpcsimkit.errors import UsageError
 from hpcsimkit.kernel.begun import begun_in
+from hpcsimkit.kernel.job_gates import BeginTimes
 from hpcsimkit.policies import SJF
 from hpcsimkit.slurm.profile import Slurm
 from tests.slurm.small import CONF, jobs, places, profile, reasons, run
@@ -171,6 +175,18 @@ def test_a_job_of_a_better_qos_stops_the_job_on_the_first_node(made: Slurm) -> N
     assert result.attempts.end_time[first].tolist() == [30, 450]
 
 
+def test_of_the_jobs_on_a_node_the_oldest_is_stopped_and_no_more_than_needed(made: Slurm) -> None:
+    low = {"qos": "low", "cpus": 4, "on": "n", "run": 300, "limit": 600}
+    rows = [
+        {**low, "nodes": 4, "cpus": 2, "qos": "normal"},
+        *({"at": 3 * n, **low, "cpus": 3} for n in range(1, 9)),
+        {"at": 40, "qos": "high", "cpus": 3, "on": "n", "user": "ben"},
+    ]
+    result = run(made, jobs(*rows))
+    assert result.attempts is not None and places(result)[-1] == "n1"
+    assert sorted(result.attempts.job[result.attempts.number > 1].tolist()) == [1]
+
+
 def test_a_job_of_an_equal_qos_stops_none(made: Slurm) -> None:
     rows = [{**ALL, "qos": "low", "run": 60}, {"at": 3, "cpus": 8, "nodes": 5}]
     assert starts(made, *rows) == [0, 60]
@@ -202,6 +218,17 @@ def test_a_job_starts_in_the_first_of_its_partitions_that_has_room(made: Slurm) 
     result = run(made, jobs(*rows))
     assert result.start_time.tolist() == [0, 0, 3, 3]
     assert result.started_in is not None and result.started_in.tolist() == ["work", "work", "any", "any"]
+
+
+def test_age_begins_when_a_job_becomes_eligible(made: Slurm) -> None:
+    """The second job was submitted first, and has a begin time; with ACCRUE_ALWAYS its age is that of its submission."""
+    made = replace(made, priority=replace(made.priority, age=10**6, calc_period=10))
+    rows = jobs({**ALL, "on": "n|big", "run": 90, "limit": 90}, {**ALL, "at": 3}, {**ALL, "at": 20})
+    rows = replace(rows, columns={**rows.columns, "begin_time": np.array([-1, 50, -1])})
+    options = {"gates": (BeginTimes(),)}
+    assert run(made, rows, **options).start_time.tolist() == [0, 150, 90]
+    always = replace(made, priority=replace(made.priority, flags=frozenset({"ACCRUE_ALWAYS"})))
+    assert run(always, rows, **options).start_time.tolist() == [0, 90, 150]
 
 
 def test_jobs_end_at_their_limit(made: Slurm) -> None:
@@ -236,3 +263,34 @@ def test_fewer_jobs_than_the_log_has_are_no_stall(made: Slurm) -> None:
     """A job that no limit and no machine lets start is rejected, or left out; the others are simulated."""
     result = run(made, jobs({"qos": "high", "limit": 7200}, {}))
     assert result.start_time.tolist() == [-1, 0]
+
+
+# --- capacity that changes -----------------------------------------------------------------------------------
+
+
+def test_a_maintenance_window(made: Slurm) -> None:
+    """E7: a job whose limit reaches into the window waits on its nodes, a short one starts, another node is taken."""
+    window = Window(150, 330, machines=("n1", "n2", "n3", "n4"))
+    rows = [
+        {"cpus": 2, "on": "n", "limit": 600, "run": 20},
+        {"cpus": 2, "on": "n", "limit": 60, "run": 20},
+        {"cpus": 2, "nodes": 5, "limit": 600, "run": 20},
+        {"cpus": 2, "limit": 600, "run": 20, "partition": "any"},
+    ]
+    result = run(with_clocks(made, bf_window=10**6), jobs(*rows), calendar=Calendar([window]))
+    assert result.start_time.tolist() == [330, 0, 330, 0]
+    assert places(result)[3] == "gpu1"
+
+
+def test_a_node_that_fails(made: Slurm) -> None:
+    """E8: its job waits again from 120 s later on, anew; meanwhile others do not use the node."""
+    rows = [
+        {"cpus": 8, "on": "n", "run": 100, "limit": 200},
+        {"at": 20, "cpus": 8, "on": "n", "run": 10, "limit": 10},
+    ]
+    result = run(made, jobs(*rows), outages=Outages([Outage(10, 100, machines=("n1",))]))
+    assert result.attempts is not None
+    first = result.attempts.job == 0
+    assert result.attempts.start_time[first].tolist() == [0, 130]
+    assert result.attempts.end_time[first].tolist() == [10, 230]
+    assert places(result)[1] == "n2"
