@@ -266,7 +266,6 @@ def stop(  # noqa: PLR0913 - parts of the state
     counters[RUNNING] -= 1
     counters[FREE] += jobs.nodes[row]
     stops.listed[row] = 0
-    stops.counters[CORRECTED] = 1
     if plan is not None:
         forget_slot(plan, row)
     record_stop(attempts, restart, row, stops.work[row] - attempts.kept[row], start, now, mode, why)

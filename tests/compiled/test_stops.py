@@ -219,6 +219,24 @@ def test_an_outage_hits_the_jobs_on_its_nodes_only(position: float, nodes: int, 
     assert np.flatnonzero(found.attempts.count(4) > 1).tolist() == failed
 
 
+@uncompiled
+@pytest.mark.parametrize(("delay", "submitted", "starts"), [(0, 5, [9, 29]), (5, 10, [18, 10])])
+def test_jobs_that_come_back_are_planned_before_or_after_submissions(
+    delay: int, submitted: int, starts: list[int]
+) -> None:
+    """At once: before the submissions of the instant; after a delay: behind them."""
+    columns = {"submit_time": [0, submitted], "run_time": [20, 8], "nodes": [2, 2]}
+    found, _ = assert_equal_schedules(
+        Workload(columns, machine_size=2),
+        make("fcfs+conservative"),
+        outages=Outages([Outage(5, 9, 1)]),
+        restart=Restart(delay=delay),
+    )
+    assert found.attempts is not None
+    assert found.attempts.start_time[found.attempts.number > 1].tolist() == starts[:1]
+    assert found.start_time.tolist() == [0, starts[1]]
+
+
 class OwnOutages(OutageSource):
     """Outages of a user's class."""
 
