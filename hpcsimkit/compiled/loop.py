@@ -37,6 +37,7 @@ from hpcsimkit.compiled.stops import (
     need,
     next_change,
     rejoin_later,
+    take_after_pass,
     take_correction,
     take_what_is_left,
 )
@@ -127,13 +128,17 @@ def simulate(  # noqa: PLR0913 - parts of the state
         if windows is not None and gone is not None and listing is not None:
             pass_beside_windows(jobs, run, rules, queue, listing, gone, shares, profile, plan, windows, now)
         elif gone is not None and listing is not None:
-            scored_pass(jobs, run, rules, queue, sizes, listing, gone, shares, machines, profile, plan, now)
+            scored_pass(
+                jobs, run, rules, queue, sizes, listing, gone, shares, machines, profile, plan, stops, now
+            )
         elif (
             changed
+            or stops is not None
             or rules.backfilling == PLANNED
             or not _settled(jobs, run, rules, queue, machines, head, first, now)
         ):
-            head = sorted_pass(jobs, run, rules, queue, sizes, listing, machines, profile, plan, now)
+            head = sorted_pass(jobs, run, rules, queue, sizes, listing, machines, profile, plan, stops, now)
+        take_after_pass(jobs, run, stops, now)
 
 
 @pasted

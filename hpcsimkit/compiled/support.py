@@ -162,8 +162,8 @@ def _obstacles(simulation: Parameters) -> Iterator[str]:
         if isinstance(cluster, Machines):
             yield from on_machines.obstacles(simulation.workload, cluster, simulation.policy)
         if simulation.setup.calendar:
-            yield from beside_windows.obstacles(simulation, stopping.stops_jobs(simulation.setup))
-        if stopping.stops_jobs(simulation.setup):
+            yield from beside_windows.obstacles(simulation, _stops_jobs(simulation))
+        if _stops_jobs(simulation):
             yield from stopping.obstacles(simulation.setup, simulation.workload, cluster, simulation.policy)
     yield from _obstacles_of_begun(simulation, simulation.setup.begun)
 
@@ -244,6 +244,9 @@ def obstacles_of_policy(policy: Policy, rules: type[EventOrder]) -> Iterator[str
         stage = candidates_of(policy) if seat == "order of candidates" else getattr(policy, seat)
         if type(stage) not in known or (isinstance(stage, Actual) and not stage.reservations):
             yield f"the {seat} {stage!r} is not compiled"
+    preemptor = stopping.obstacle_of_preemptor(policy.preemptor)
+    if preemptor is not None or (policy.preemptor is not None and rules is DirlabOrder):
+        yield preemptor or f"with the rules of published simulators, it knows no {policy.preemptor!r}"
     if isinstance(policy.backfiller, Reservations) and _reservations(policy.backfiller) < 1:
         yield f"the number of reservations is {policy.backfiller.count!r}"
     yield from unknown_parameters(policy)
@@ -284,6 +287,16 @@ def run(simulation: Parameters) -> tuple[Result, NDArray[np.int32] | None]:
     """Run a simulation that has no :func:`obstacle`; return its result and the positions of its events."""
     if type(simulation.policy) in replanned.SCHEDULERS:
         return _with_partition(replanned.run(simulation, loading.REPLANNING), simulation), None
+    space = stopping.SPACE
+    while True:
+        try:
+            return _run_pipeline(simulation, space)
+        except stopping.LackingSpaceError:
+            space = 4 * space + 1
+
+
+def _run_pipeline(simulation: Parameters, space: int) -> tuple[Result, NDArray[np.int32] | None]:
+    """Run a simulation of a pipeline, with space for a number of stops of each job."""
     nodes, cluster = simulation.cluster.size, _whole(simulation.cluster)
     policy, parts = _pipeline(simulation), _parts(simulation)
     simulate = loading.load(_kind(parts))
@@ -305,7 +318,7 @@ def run(simulation: Parameters) -> tuple[Result, NDArray[np.int32] | None]:
     if "stops" in parts:
         coming = stopping.OutagesToCome(simulation, nodes)
         jobs, state, stops = stopping.prepare(
-            jobs, state, simulation, _groups(workload, policy), coming.first
+            jobs, state, simulation, space, _groups(workload, policy), coming.first
         )
     if simulation.setup.begun is not None:
         take_over(simulation.setup.begun, jobs, state, machines, allocations)
@@ -396,7 +409,7 @@ def _parts(simulation: Parameters) -> tuple[str, ...]:
         "profile": profile or (windows and isinstance(backfiller, EASY)),
         "plan": plan,
         "candidate_shares": isinstance(candidates_of(policy), SlurmMultifactor),
-        "stops": stopping.stops_jobs(simulation.setup),
+        "stops": _stops_jobs(simulation),
         "windows": windows,
     }
     return tuple(part for part in PARTS if needed[part])
@@ -479,6 +492,12 @@ def _with_partition(result: Result, simulation: Parameters) -> Result:
     if attempts is not None:
         attempts = replace(attempts, partition=np.full(len(attempts), name))
     return replace(result, started_in=np.full(len(result), name), attempts=attempts)
+
+
+def _stops_jobs(simulation: Parameters) -> bool:
+    """Return whether jobs of a pipeline may be stopped."""
+    policy = simulation.policy
+    return isinstance(policy, Pipeline) and stopping.stops_jobs(simulation.setup, policy)
 
 
 def _groups(workload: Workload, policy: Pipeline) -> Integers:
