@@ -10,6 +10,7 @@ from pages.metrics import metrics_page
 from pages.modules import index_page, package_page, packages
 from pages.policies import policies_page
 from pages.public_api import public_page
+from pages.slurm_parameters import slurm_parameters_page
 from pages.training_keys import training_page
 
 
@@ -23,6 +24,7 @@ def write_all(folder: Path) -> None:
         "slurm_formats.md": slurm_page(),
         "metrics.md": metrics_page(),
         "policies.md": policies_page(),
+        "slurm_parameters.md": slurm_parameters_page(),
         "cli.md": cli_page(),
         "training.md": training_page(),
         "public_api.md": public_page(),

@@ -108,7 +108,7 @@ __all__ = [
     "advise",
     "check_agent",
     "check_encoder",
-    "compare",
+    "check_policy",
     "check_reward",
     "compare",
     "default_workload",

@@ -5,7 +5,9 @@ Written from Slurm's documentation, not from the kernel of the kit:
 * multifactor priority (https://slurm.schedmd.com/priority_multifactor.html): age, fair share with a half-life,
   partition and QOS, recomputed every `PriorityCalcPeriod`;
 * main loop (https://slurm.schedmd.com/sched_config.html): at each submission and end, jobs in the order of the
-  tiers of partitions and of priorities, until one of a partition has to wait, which ends the turn of that partition;
+  tiers of partitions and of priorities, until one of a partition has to wait, which ends the turn of that partition,
+  and closes its nodes to the jobs of other partitions that follow (the month of the guide was made before this was
+  known: there, `closes_nodes` is false);
 * backfill: every `bf_interval`, each job in that order gets the earliest nodes on a grid of `bf_resolution` within
   `bf_window`, so that it delays no expected start of a job before it; jobs that may start now, do;
 * limits of partitions: time, nodes, accounts. A job ends at its limit, and one without gets that of the partition.
@@ -141,8 +143,9 @@ def _drawn(rng: np.random.Generator, number: int, user: int, account: str, queue
 class LittleSlurm:
     """The scheduler: jobs are submitted, started in the main loop or by backfill, and ended."""
 
-    def __init__(self, jobs: list[Work], *, every_job: bool = False) -> None:
+    def __init__(self, jobs: list[Work], *, every_job: bool = False, closes_nodes: bool = True) -> None:
         self.jobs = jobs
+        self.closes_nodes = closes_nodes
         self.tested = (len(jobs), len(jobs)) if every_job else (BF_MAX_JOBS, BF_MAX_JOBS_PART)
         self.names = NAMES
         rows = [[*amounts] for count, *amounts in KINDS.values() for _ in range(count)]
@@ -225,14 +228,17 @@ class LittleSlurm:
 
     def _main_loop(self) -> None:
         blocked: set[str] = set()
+        closed = np.zeros(len(self.free), dtype=bool)
         for job in list(self.pending):
             if len(blocked) == len(QUEUES):
                 return
             if job.queue.name in blocked:
                 continue
-            nodes = self._chosen(job, self.free[self.places[job.queue]])
+            places = self.places[job.queue]
+            nodes = self._chosen(job, np.where(closed[places, None], 0, self.free[places]))
             if nodes is None:
                 blocked.add(job.queue.name)
+                closed[places] |= self.closes_nodes
             else:
                 self._start(job, nodes)
 
@@ -370,9 +376,9 @@ def _clock(seconds: int) -> str:
 
 
 def month(days: int = 31, jobs: int = 20_000, seed: int = 0, *, every_job: bool = False) -> list[Work]:
-    """Return the jobs of a month, scheduled; with `every_job`, backfill tests all waiting jobs."""
+    """Return the jobs of the month of the guide, scheduled; with `every_job`, backfill tests all waiting jobs."""
     drawn = drawn_jobs(days, jobs, seed)
-    LittleSlurm(drawn, every_job=every_job).run()
+    LittleSlurm(drawn, every_job=every_job, closes_nodes=False).run()
     return drawn
 
 

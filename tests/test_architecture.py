@@ -305,6 +305,18 @@ def opened_to_write(call: ast.Call) -> bool:
     return bool(words & {"w", "wb", "x", "xb", "a", "ab", "O_WRONLY"})
 
 
+def test_digits_are_those_that_int_reads() -> None:
+    """Of thousands of digits, and of superscripts, `int` raises an error: `is_whole_number` tells before."""
+    asked = {"isdigit", "isdecimal", "isnumeric"}
+    found = {
+        name
+        for name in MODULES
+        for node in ast.walk(syntax_tree(name))
+        if isinstance(node, ast.Attribute) and node.attr in asked
+    }
+    assert found == {"io.units"}
+
+
 def test_slow_libraries_load_when_used() -> None:
     found = {name: libraries_at_the_top([name]) & HEAVY for name in MODULES}
     assert {name: libraries for name, libraries in found.items() if libraries} == HEAVY_AT_THE_TOP

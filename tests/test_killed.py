@@ -73,7 +73,10 @@ def with_log(folder: Path) -> None:
 
 # --- compare -----------------------------------------------------------------------------------------------
 
-COMPARE = ["compare", "a.swf", "-p", "fcfs", "-p", "sjf+easy", "--trace", "--out", "out", "-q", "--no-report"]
+COMPARE = [
+    *("compare", "a.swf", "-p", "fcfs", "-p", "sjf+easy", "--trace", "--overwrite", "--out", "out", "-q"),
+    "--no-report",
+]
 
 
 def with_former_results(folder: Path) -> None:
@@ -229,7 +232,7 @@ def with_older_tasks(folder: Path) -> None:
     store.set_aside(Steps("a", 5))
     store.perform(Steps("a", 5), lambda done: None)
     run_of = ReproductionRun(Sums([]), folder / "out", "sums", workers=1)
-    run_of._record(run_of._asked)
+    run_of.folder.begin(run_of._asked)
 
 
 @pytest.mark.parametrize(

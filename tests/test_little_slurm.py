@@ -72,6 +72,21 @@ def test_nodes_are_never_overcommitted(centre: LittleSlurm) -> None:
     assert not used.any()
 
 
+def test_a_blocked_partition_closes_its_nodes() -> None:
+    """Jobs of ``long``, a lower tier on some nodes of ``cpu``, wait longer than if they were not closed to them."""
+
+    def mean_wait(*, closes_nodes: bool) -> float:
+        centre = LittleSlurm(drawn_jobs(3, 2700, seed=1), closes_nodes=closes_nodes)
+        centre.run()
+        return float(
+            np.mean(
+                [job.start - job.submit for job in centre.jobs if job.start >= 0 and job.queue.name == "long"]
+            )
+        )
+
+    assert mean_wait(closes_nodes=True) > 2 * mean_wait(closes_nodes=False)
+
+
 def test_a_seed_gives_one_month() -> None:
     def printed(seed: int) -> str:
         centre = LittleSlurm(drawn_jobs(1, 100, seed))

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from hpcsimkit.agents.training.old_names import MEASURES
 from hpcsimkit.errors import UsageError
+from hpcsimkit.io.units import is_whole_number
 
 __all__ = ["Report", "TensorBoard", "curve_table"]
 
@@ -76,7 +77,7 @@ class Report(NamedTuple):
 
 
 def _number(word: str) -> Any:
-    return int(word) if word.lstrip("-").isdigit() else float(word)
+    return int(word) if is_whole_number(word.removeprefix("-")) else float(word)
 
 
 def curve_table(reports: Sequence[Report]) -> bytes:

@@ -22,6 +22,7 @@ CHAPTERS = (
     "cluster",
     "kernel",
     "policies",
+    "slurm",
     "compiled",
     "results",
     "envs",

@@ -17,6 +17,7 @@ TASKS: dict[str, dict[str, tuple[str, ...]]] = {
     "Describe jobs and clusters": {
         "hpcsimkit": ("Job", "Request", "Workload", "Cluster", "Nodes", "Machines", "Allocation"),
         "hpcsimkit.cluster.files": ("read_machines",),
+        "hpcsimkit.slurm.profile": ("Slurm",),
     },
     "Read or generate a workload": {
         "hpcsimkit": ("default_workload", "read_swf", "write_swf"),

@@ -249,6 +249,13 @@ OF_EXPERIMENT: Mapping[str, Any] = {
         "Path of a file of partitions: .toml, or the output of scontrol show partition.  [none]",
         "--partitions",
     ),
+    "slurm": option(
+        str,
+        "FOLDER",
+        "Path of a folder with slurm.conf and what sacctmgr prints: machines, partitions and the policy "
+        "as-configured.  [none]",
+        "--slurm",
+    ),
     "partition_column": option(
         str,
         "NAME",

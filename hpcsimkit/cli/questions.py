@@ -28,8 +28,10 @@ if TYPE_CHECKING:
     from hpcsimkit.experiments.comparison.case import Case
     from hpcsimkit.experiments.questions.question import OfCases
 
-OF_CLUSTERS = ("machines", "partitions", "partition_column", "placement", "allow_code")
+OF_CLUSTERS = ("machines", "partitions", "slurm", "partition_column", "placement", "allow_code")
 OF_ENGINES = ("workers", "engine")
+USUAL = "fcfs+easy"
+USUAL_TEXT = f"[{USUAL}, with --slurm as-configured]"
 
 
 def _common(usual: str) -> dict[str, Any]:
@@ -40,6 +42,7 @@ def _common(usual: str) -> dict[str, Any]:
 
 @examples(
     "validate KTH-SP2.swf.gz",
+    "validate march.sacct --slurm /etc/slurm",
     "validate march.sacct --machines machines.csv --partitions partitions.txt -p slurm+easy",
 )
 @takes(
@@ -52,8 +55,9 @@ def _common(usual: str) -> dict[str, Any]:
 def validate(
     source: Source = None,
     policy: Annotated[
-        str, typer.Option("--policy", "-p", metavar="NAME", help="Name of the policy to validate.")
-    ] = "fcfs+easy",
+        str | None,
+        typer.Option("--policy", "-p", metavar="NAME", help=f"Name of the policy to validate.  {USUAL_TEXT}"),
+    ] = None,
     tolerance: Annotated[
         float | None,
         typer.Option(
@@ -88,9 +92,14 @@ def validate(
 def predict(
     source: Source = None,
     policy: Annotated[
-        str,
-        typer.Option("--policy", "-p", metavar="NAME", help="Name of the policy that schedules the jobs."),
-    ] = "fcfs+easy",
+        str | None,
+        typer.Option(
+            "--policy",
+            "-p",
+            metavar="NAME",
+            help=f"Name of the policy that schedules the jobs.  {USUAL_TEXT}",
+        ),
+    ] = None,
     predictor: Annotated[
         list[str] | None,
         typer.Option(
@@ -128,13 +137,17 @@ def what_if(
             "--set",
             metavar="PARTITION.KEY=VALUE",
             help="Change: nodes, max_nodes, priority, max_time, default_time, order, or a limit such as "
-            "in_use.gpus of a partition, or policy=NAME; += and -= add and subtract; repeat the option for "
-            "several.",
+            "in_use.gpus of a partition, or policy=NAME; with --slurm, a value of Slurm, such as "
+            "slurm.bf_interval=60 or slurm.qos.high.MaxJobsPU=5; += and -= add and subtract; repeat the "
+            "option for several.",
         ),
     ] = None,
     policy: Annotated[
-        str, typer.Option("--policy", "-p", metavar="NAME", help="Name of the policy before the change.")
-    ] = "fcfs+easy",
+        str | None,
+        typer.Option(
+            "--policy", "-p", metavar="NAME", help=f"Name of the policy before the change.  {USUAL_TEXT}"
+        ),
+    ] = None,
     **options: Any,
 ) -> None:
     """Compare a cluster with a changed one.
@@ -207,9 +220,14 @@ def advise(
         ),
     ] = None,
     policy: Annotated[
-        str,
-        typer.Option("--policy", "-p", metavar="NAME", help="Name of the policy that schedules the jobs."),
-    ] = "fcfs+easy",
+        str | None,
+        typer.Option(
+            "--policy",
+            "-p",
+            metavar="NAME",
+            help=f"Name of the policy that schedules the jobs.  {USUAL_TEXT}",
+        ),
+    ] = None,
     futures: Annotated[
         int, typer.Option(metavar="N", min=1, help="Number of simulated futures, 1 or more.")
     ] = 200,
@@ -249,11 +267,15 @@ def advise(
     _answer(question, f"{case.jobs.name}-advice", options)
 
 
-def _case(policy: str, arguments: dict[str, Any], *, every: bool = False, named: bool = True) -> Case:
+def _case(policy: str | None, arguments: dict[str, Any], *, every: bool = False, named: bool = True) -> Case:
     """Return the case of a policy, which the user named or a file, and of other arguments."""
     from hpcsimkit.experiments.comparison.case import Case
-    from hpcsimkit.experiments.comparison.experiment import Experiment
+    from hpcsimkit.experiments.comparison.experiment import Experiment, JobsOfExperiment
+    from hpcsimkit.experiments.source import CONFIGURED
 
+    if policy is None:
+        jobs = experiment_of(JobsOfExperiment, {**arguments, "out": None})
+        policy = USUAL if jobs.slurm is None else CONFIGURED
     policies = {"policies": [policy]} if named else {}
     return Case.of(experiment_of(Experiment, {**arguments, **policies, "out": None}), policy, every=every)
 

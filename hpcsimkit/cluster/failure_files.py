@@ -34,6 +34,7 @@ from hpcsimkit.cluster.outages import Outage, Outages, OutageSource
 from hpcsimkit.cluster.scontrol import expanded
 from hpcsimkit.errors import UsageError, WorkloadError
 from hpcsimkit.io.formats import Format
+from hpcsimkit.io.units import is_whole_number
 from hpcsimkit.jobs.columns import TIME_LIMIT
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.workloads.readers.cells import moment
@@ -168,7 +169,7 @@ def _known(machines: Sequence[str | int], numbers: Mapping[str | int, int]) -> t
     for name in machines:
         if name in numbers:
             found.append(name)
-        elif isinstance(name, str) and name.isdecimal() and int(name) in numbers:
+        elif isinstance(name, str) and is_whole_number(name) and int(name) in numbers:
             found.append(int(name))
     return tuple(found)
 
@@ -357,6 +358,6 @@ def _moment(cell: str) -> int:
 
 
 def _count(cell: str) -> int:
-    if not cell.isdecimal() or not 1 <= int(cell) < 2**31:
+    if not is_whole_number(cell) or not 1 <= int(cell) < 2**31:
         raise UsageError(f"a number of nodes, at least 1, needed, found {shown(cell)}")
     return int(cell)

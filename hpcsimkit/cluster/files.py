@@ -49,6 +49,7 @@ from hpcsimkit.io.units import MEMORY_UNITS, RESOURCES, memory_bytes, ranked_res
 __all__ = [
     "MachineTable",
     "machines_of",
+    "machines_of_scontrol",
     "machines_of_tables",
     "machines_text",
     "read_machines",
@@ -131,7 +132,7 @@ def read_machines(path: str | os.PathLike[str], kind: type[MachinesT]) -> Machin
     text = _text(path)
     if Path(path).suffix == ".toml":
         return _from_toml(path, text, kind)
-    return _from_scontrol(path, text, kind) if is_scontrol(text, NODE) else _from_csv(path, text, kind)
+    return machines_of_scontrol(path, text, kind) if is_scontrol(text, NODE) else _from_csv(path, text, kind)
 
 
 def _text(path: str | os.PathLike[str]) -> str:
@@ -141,7 +142,14 @@ def _text(path: str | os.PathLike[str]) -> str:
         raise UsageError(f"{path}: a table of machines is needed, found no UTF-8 text") from None
 
 
-def _from_scontrol(path: str | os.PathLike[str], text: str, kind: type[MachinesT]) -> MachinesT:
+def machines_of_scontrol(path: str | os.PathLike[str], text: str, kind: type[MachinesT]) -> MachinesT:
+    """Return the machines in the output of ``scontrol show node``.
+
+    Raises
+    ------
+    UsageError
+        No node can be used; the message names the line of the first.
+    """
     refuse_beyond("machines", text.count(f"{NODE}="), path)
     nodes, notes = nodes_of_scontrol(text, path)
     devices = sorted({name for node in nodes for name in node.devices})

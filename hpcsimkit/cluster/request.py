@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import combinations
@@ -114,6 +115,14 @@ class Need:
         self._row = self.amounts.tolist()
         # At least one comparison is needed, since excluded machines have negative amounts.
         self.asked = [(k, amount) for k, amount in enumerate(self.amounts.tolist()) if amount] or [(0, 0)]
+
+    def on_some(self, machines: Mask) -> Need:
+        """Return the same demand, which only some of the machines can meet."""
+        other = copy.copy(self)
+        vars(other).pop("_somewhere", None)
+        other.allowed = machines if self.allowed is None else self.allowed & machines
+        other.by_totals = False
+        return other
 
     # --- placement -----------------------------------------------------------------------------------
 

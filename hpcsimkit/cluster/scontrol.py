@@ -29,9 +29,21 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from hpcsimkit.errors import UsageError
-from hpcsimkit.io.units import MIG, resource_of, total_of
+from hpcsimkit.io.units import MIG, is_whole_number, resource_of, total_of
 
-__all__ = ["NODE", "Found", "Node", "expanded", "is_scontrol", "nodes_of_scontrol", "tables_of_scontrol"]
+__all__ = [
+    "FIRST",
+    "NODE",
+    "Found",
+    "Node",
+    "blocks_of",
+    "expanded",
+    "is_scontrol",
+    "nodes_of_scontrol",
+    "seconds_of",
+    "tables_of_scontrol",
+    "whole_of",
+]
 
 FIRST, NODE = "PartitionName", "NodeName"
 """First keys of the blocks of partitions and of nodes."""
@@ -132,7 +144,7 @@ def tables_of_scontrol(text: str, path: str | os.PathLike[str], *, machines: Col
     [{'name': 'gpu', 'machines': ['gpu01', 'gpu02'], 'max_time': 172800, 'priority': 3, 'default': True}]
     """
     found = Found([], [], {}, {})
-    for place, values in _blocks(text, path):
+    for place, values in blocks_of(text, path):
         name, state = values[FIRST], values.get("State", "UP").upper()
         notes = _Notes(f"{place}partition {name!r}: ")
         if state not in STATES:
@@ -197,7 +209,7 @@ def nodes_of_scontrol(text: str, path: str | os.PathLike[str]) -> tuple[list[Nod
     places: dict[str, str] = {}
     nodes = []
     notes: dict[str, int] = {}
-    for place, values in _blocks(text, path, NODE):
+    for place, values in blocks_of(text, path, NODE):
         try:
             node = _node(values)
             if node.name in places:
@@ -214,10 +226,10 @@ def nodes_of_scontrol(text: str, path: str | os.PathLike[str]) -> tuple[list[Nod
 
 def _node(values: dict[str, str]) -> Node:
     key = "CPUEfctv" if "CPUEfctv" in values else "CPUTot"
-    cpus, memory = _whole(key, values.get(key, "")), _whole("RealMemory", values.get("RealMemory", ""))
+    cpus, memory = whole_of(key, values.get(key, "")), whole_of("RealMemory", values.get("RealMemory", ""))
     if cpus is None or memory is None:
         raise UsageError("CPUTot and RealMemory are needed, found no number")
-    reserved = _whole("MemSpecLimit", values.get("MemSpecLimit", "")) or 0
+    reserved = whole_of("MemSpecLimit", values.get("MemSpecLimit", "")) or 0
     features = _listed(values.get("AvailableFeatures", "")) or []
     return Node(values[NODE], cpus, max(memory - reserved, 0) * MIB, features, _devices(values))
 
@@ -252,11 +264,11 @@ def _devices(values: dict[str, str]) -> dict[str, int]:
 def _device(text: str) -> tuple[str, str, int]:
     """Return kind, model and number of one element of a list ``Gres``."""
     kind, *rest = [part.strip() for part in text.split(":") if part != "no_consume"]
-    count = rest.pop() if rest and rest[-1].isascii() and rest[-1].isdigit() and len(rest[-1]) < 10 else "1"
+    count = rest.pop() if rest and is_whole_number(rest[-1], 9) else "1"
     return kind, rest[0] if rest else "", int(count)
 
 
-def _blocks(
+def blocks_of(
     text: str, path: str | os.PathLike[str], first: str = FIRST
 ) -> Iterator[tuple[str, dict[str, str]]]:
     """Yield the place and the values of each partition or node."""
@@ -277,12 +289,12 @@ def _table(values: dict[str, str], machines: Collection[str] | None, notes: _Not
     if machines is not None:
         table["machines"] = _machines(values.get("Nodes", ""), machines, notes)
     else:
-        table["nodes"] = notes.unless(lambda: _whole("TotalNodes", values.get("TotalNodes", "")))
+        table["nodes"] = notes.unless(lambda: whole_of("TotalNodes", values.get("TotalNodes", "")))
     whole = ("max_nodes", "MaxNodes"), ("priority", "PriorityTier")
     times = ("max_time", "MaxTime"), ("default_time", "DefaultTime")
     readers: dict[str, Callable[[], Any]] = {
-        **{key: partial(_seconds, name, values.get(name, "")) for key, name in times},
-        **{key: partial(_whole, name, values.get(name, "")) for key, name in whole},
+        **{key: partial(seconds_of, name, values.get(name, "")) for key, name in times},
+        **{key: partial(whole_of, name, values.get(name, "")) for key, name in whole},
         "max_per_node": lambda: _per_node(values) or None,
         "in_use": lambda: _in_use(values) or None,
         "billing": lambda: _billing(values) or None,
@@ -333,7 +345,7 @@ def _per_node(values: dict[str, str]) -> dict[str, int]:
         ("cpus", "MaxCPUsPerNode", 1),
         ("memory", "MaxMemPerNode", MIB),
     )
-    found = {resource: (_whole(key, values.get(key, "")), unit) for resource, key, unit in most}
+    found = {resource: (whole_of(key, values.get(key, "")), unit) for resource, key, unit in most}
     return {resource: amount * unit for resource, (amount, unit) in found.items() if amount is not None}
 
 
@@ -390,16 +402,16 @@ def _listed(text: str) -> list[str] | None:
     return None if text.upper() in {"ALL", *UNLIMITED} else text.split(",")
 
 
-def _whole(key: str, text: str) -> int | None:
+def whole_of(key: str, text: str) -> int | None:
     """Return a whole number; None if it is unlimited."""
     if text.upper() in UNLIMITED:
         return None
-    if not (text.isascii() and text.isdigit() and len(text) < 12):
+    if not is_whole_number(text, 11):
         raise UsageError(f"{key} needs a whole number or UNLIMITED, found {text!r}")
     return int(text)
 
 
-def _seconds(key: str, text: str) -> int | None:
+def seconds_of(key: str, text: str) -> int | None:
     """Return a time such as ``2-00:00:00``, ``12:00:00``, ``30:00`` or ``30`` (minutes) in seconds."""
     if text.upper() in UNLIMITED:
         return None
@@ -451,7 +463,7 @@ def _numbers(text: str, nodes: str) -> list[str]:
     first, dash, last = text.partition("-")
     last = last if dash else first
     digits = first + last
-    if not (first and last and digits.isdigit() and digits.isascii() and len(digits) < 20):
+    if not (first and last and is_whole_number(digits, 19)):
         raise _no_list(nodes)
     if not 0 <= int(last) - int(first) < MOST_NAMES:
         raise _no_list(nodes)

@@ -96,8 +96,10 @@ def _insert(listing: Listing, begin: int, end: int) -> None:
 
 @pasted
 def _merge(listing: Listing, begin: int, middle: int, end: int) -> None:
-    """Merge two sorted parts that follow each other."""
+    """Merge two sorted parts that follow each other, unless they are in order already."""
     rows, scores = listing.rows, listing.scores
+    if scores[middle - 1] <= scores[middle]:
+        return
     for position in range(begin, middle):
         listing.other_rows[position] = rows[position]
         listing.other_scores[position] = scores[position]

@@ -14,7 +14,15 @@ from hpcsimkit.compiled.toolchain import is_tested
 IN_THE_KERNEL = 1e-5
 """Time that SimPy takes for a job [s] with the quickest kinds of policy."""
 
-SLOW_IN_THE_KERNEL = {"shares": 5, "candidate_shares": 5, "machines": 5, "profile": 5, "plan": 5, "seat": 5}
+SLOW_IN_THE_KERNEL = {
+    "shares": 5,
+    "candidate_shares": 5,
+    "machines": 5,
+    "profile": 5,
+    "plan": 5,
+    "seat": 5,
+    "replanning": 10,
+}
 """Multiples of it for parts of a kind with which SimPy simulates far fewer jobs."""
 
 SETTING_UP, LOADING, COMPILING = 0.05, 0.2, 5.0
@@ -34,6 +42,9 @@ WITH_STOCK_NUMBA = 2
 
 DIRLAB = "dirlab"
 """The kind of all policies by the rules of :mod:`hpcsimkit.compiled.dirlab`."""
+
+REPLANNING = "replanning"
+"""The kind of all schedulers of :mod:`hpcsimkit.compiled.replanning`."""
 
 SEAT, PUBLISHED_SEAT = "seat-textbook", "seat-dirlab"
 """The kinds of all pipelines with an open seat, see :mod:`hpcsimkit.compiled.seats`."""
@@ -116,7 +127,7 @@ def call(kind: str, state: tuple[Any, ...]) -> Any:
 
 
 def _entry(kind: str) -> Callable[..., Any]:
-    from hpcsimkit.compiled import dirlab, loop
+    from hpcsimkit.compiled import dirlab, loop, replanning
     from hpcsimkit.compiled.compilation import entry
 
     if kind in (SEAT, PUBLISHED_SEAT):
@@ -127,7 +138,8 @@ def _entry(kind: str) -> Callable[..., Any]:
         from hpcsimkit.compiled import pairs
 
         return entry(pairs.advance_to_pairs, CACHE / kind, compiling=_tell)
-    simulate = dirlab.simulate if kind == DIRLAB else loop.simulate
+    whole: dict[str, Callable[..., Any]] = {DIRLAB: dirlab.simulate, REPLANNING: replanning.replan}
+    simulate = whole.get(kind, loop.simulate)
     return entry(simulate, CACHE / kind, nogil=True, compiling=_tell)
 
 

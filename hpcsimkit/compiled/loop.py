@@ -28,6 +28,21 @@ from hpcsimkit.compiled.state import (
     Rules,
     Run,
 )
+from hpcsimkit.compiled.stops import (
+    GIVE,
+    OVER,
+    Stops,
+    change_capacity,
+    join,
+    need,
+    next_change,
+    rejoin_later,
+    take_after_pass,
+    take_correction,
+    take_what_is_left,
+)
+from hpcsimkit.compiled.window_passes import pass_beside_windows
+from hpcsimkit.compiled.windows import Windows, change_windows, count_after_end, next_step
 
 
 def simulate(  # noqa: PLR0913 - parts of the state
@@ -44,8 +59,12 @@ def simulate(  # noqa: PLR0913 - parts of the state
     profile: Any,
     plan: Plan | None,
     candidate_shares: Shares | None,
-) -> None:
+    stops: Stops | None,
+    windows: Windows | None,
+) -> int:
     """Process all events: at each instant all ends, then all submissions, then a pass if jobs wait.
+
+    Return what the run needs to go on, :data:`~hpcsimkit.compiled.stops.OVER` if it is over.
 
     Mirrors ``TextbookOrder`` and ``Run``. Numba drops the code for what is None, here and in all functions
     that it calls, so that each kind of policy is compiled on its own when it is first used.
@@ -74,39 +93,75 @@ def simulate(  # noqa: PLR0913 - parts of the state
         Reservations of all waiting jobs, if each is made on arrival (conservative backfilling).
     candidate_shares : Shares, optional
         Those of the listing.
+    stops : Stops, optional
+        Outages, and the jobs that they stop.
+    windows : Windows, optional
+        Windows in which nodes are gone.
     """
     head = -1
     while True:
-        now = max(next_instant(jobs, run, queue, plan), rules.begin)
+        needed = need(jobs, run, queue, stops)
+        if needed != OVER:
+            return needed
+        now = max(next_instant(jobs, run, queue, plan, stops, windows), rules.begin)
         if now == NO_LIMIT:
-            return
-        changed = end_jobs(jobs, run, shares, candidate_shares, machines, histories, plan, None, now)
+            return OVER
+        changed = end_jobs(
+            jobs, run, shares, candidate_shares, machines, histories, plan, stops, windows, None, now
+        )
+        changed |= change_capacity(jobs, run, queue, sizes, stops, plan, now)
+        changed |= change_windows(jobs, run, queue, windows, now)
         first = run.counters[ARRIVED]
-        submit_jobs(jobs, run, queue, sizes, shares, candidate_shares, histories, now)
+        submit_jobs(jobs, run, queue, sizes, shares, candidate_shares, histories, stops, now)
+        changed |= rejoin_later(jobs, run, queue, sizes, stops, plan, now)
         if not queue.counters[WAITING]:
             continue
         run.counters[PASSES] += 1
-        if histories is not None:
-            corrected = correct(jobs, run, machines, histories, now)
-            changed = changed or corrected
-        else:
-            corrected = False
+        corrected = _corrects(jobs, run, machines, histories, stops, now)
+        changed |= corrected
         if plan is not None and listing is not None:
-            update_plan(jobs, rules, run, queue, listing, gone, shares, machines, plan, first, now, corrected)
+            update_plan(
+                jobs, rules, run, queue, listing, gone, shares, machines, plan, stops, first, now, corrected
+            )
         if machines is not None:
             machines.counters[NEWCOMERS] = first
-        if gone is not None and listing is not None:
-            scored_pass(jobs, run, rules, queue, sizes, listing, gone, shares, machines, profile, plan, now)
+        if windows is not None and gone is not None and listing is not None:
+            pass_beside_windows(jobs, run, rules, queue, listing, gone, shares, profile, plan, windows, now)
+        elif gone is not None and listing is not None:
+            scored_pass(
+                jobs, run, rules, queue, sizes, listing, gone, shares, machines, profile, plan, stops, now
+            )
         elif (
             changed
+            or stops is not None
             or rules.backfilling == PLANNED
             or not _settled(jobs, run, rules, queue, machines, head, first, now)
         ):
-            head = sorted_pass(jobs, run, rules, queue, sizes, listing, machines, profile, plan, now)
+            head = sorted_pass(jobs, run, rules, queue, sizes, listing, machines, profile, plan, stops, now)
+        take_after_pass(jobs, run, stops, now)
 
 
 @pasted
-def next_instant(jobs: Jobs, run: Run, queue: Queue, plan: Plan | None) -> int:
+def _corrects(
+    jobs: Jobs,
+    run: Run,
+    machines: Machines | None,
+    histories: Histories | None,
+    stops: Stops | None,
+    now: int,
+) -> bool:
+    """Correct estimates that were exceeded; return whether a plan of reservations is void, also by a stop."""
+    if histories is not None:
+        return correct(jobs, run, machines, histories, now)
+    if stops is not None:
+        return take_correction(stops)
+    return False
+
+
+@pasted
+def next_instant(
+    jobs: Jobs, run: Run, queue: Queue, plan: Plan | None, stops: Stops | None, windows: Windows | None
+) -> int:
     """Return the time of the next events [s], after all others if there are none."""
     now = run.ends[0, 0] if run.counters[RUNNING] else NO_LIMIT
     arrived = run.counters[ARRIVED]
@@ -114,6 +169,10 @@ def next_instant(jobs: Jobs, run: Run, queue: Queue, plan: Plan | None) -> int:
         now = min(now, jobs.submit_time[jobs.arrival_order[arrived]])
     if plan is not None and queue.counters[WAITING]:
         now = next_pass(plan, now)
+    if stops is not None:
+        now = next_change(jobs, run, queue, stops, now)
+    if windows is not None:
+        now = next_step(windows, now)
     return now
 
 
@@ -126,12 +185,16 @@ def end_jobs(  # noqa: PLR0913 - parts of the state
     machines: Machines | None,
     histories: Histories | None,
     plan: Plan | None,
+    stops: Stops | None,
+    windows: Windows | None,
     journal: Journal | None,
     now: int,
 ) -> bool:
     """End all jobs that end now, and return whether there are any; mirrors ``Run.end``."""
     ended = False
     while run.counters[RUNNING] and run.ends[0, 0] == now:
+        if stops is not None and run.ends[1, 0] >= GIVE:
+            break
         row = end_next(jobs, run) if machines is None else end_next_on_machines(run, machines)
         ended = True
         if shares is not None:
@@ -142,13 +205,17 @@ def end_jobs(  # noqa: PLR0913 - parts of the state
             observe(jobs, histories, row, now - run.start_time[row])
         if plan is not None:
             note_end(plan, row)
+        if stops is not None:
+            take_what_is_left(jobs, run, stops, row, now)
+        if windows is not None:
+            count_after_end(run, windows, now)
         if journal is not None:
             enter_in(journal, ENDED, row, now)
     return ended
 
 
 @pasted
-def submit_jobs(
+def submit_jobs(  # noqa: PLR0913 - parts of the state
     jobs: Jobs,
     run: Run,
     queue: Queue,
@@ -156,6 +223,7 @@ def submit_jobs(
     shares: Shares | None,
     candidate_shares: Shares | None,
     histories: Histories | None,
+    stops: Stops | None,
     now: int,
 ) -> None:
     """Add all jobs that are submitted now; mirrors ``Run.submit``."""
@@ -168,6 +236,8 @@ def submit_jobs(
             see(candidate_shares, jobs, row)
         if histories is not None:
             run.estimate[row] = predict(jobs, histories, row)
+        if stops is not None:
+            join(jobs, stops, row)
         add(queue, sizes, row, jobs.rank, jobs.nodes, run.estimate)
         arrived += 1
     run.counters[ARRIVED] = arrived

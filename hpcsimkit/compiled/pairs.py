@@ -109,13 +109,13 @@ def advance_to_pairs(
         if _asks(jobs, run, queue, machines, pairs, journal):
             return PAUSED
     while True:
-        now = next_instant(jobs, run, queue, None)
+        now = next_instant(jobs, run, queue, None, None, None)
         if now == NO_LIMIT:
             return OVER
         counters[NOW] = now
-        end_jobs(jobs, run, None, None, machines, None, None, journal, now)
+        end_jobs(jobs, run, None, None, machines, None, None, None, None, journal, now)
         first = run.counters[ARRIVED]
-        submit_jobs(jobs, run, queue, None, None, None, None, now)
+        submit_jobs(jobs, run, queue, None, None, None, None, None, now)
         for place in range(first, run.counters[ARRIVED]):
             enter_in(journal, SUBMITTED, jobs.arrival_order[place], now)
         if queue.counters[WAITING]:

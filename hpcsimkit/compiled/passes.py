@@ -25,7 +25,7 @@ from hpcsimkit.compiled.plan import (
     welcome,
 )
 from hpcsimkit.compiled.planned_filling import fill_due, fill_reserving, is_due, start_due
-from hpcsimkit.compiled.profile import Profile, earliest, expect_ends, fits, occupy
+from hpcsimkit.compiled.profile import Profile, earliest, fits, occupy
 from hpcsimkit.compiled.queue import BLOCKS, WAITING, Queue, Sizes, find, gather, remove, take
 from hpcsimkit.compiled.running import reserve, start
 from hpcsimkit.compiled.state import (
@@ -44,6 +44,8 @@ from hpcsimkit.compiled.state import (
     Rules,
     Run,
 )
+from hpcsimkit.compiled.stops import EARLY, REJOINED, Stops, makes_way
+from hpcsimkit.compiled.windows import expect_capacity
 
 
 @machine_code
@@ -98,7 +100,7 @@ def _start_next(
 
 
 @machine_code
-def _list_waiting(
+def list_waiting(
     jobs: Jobs,
     run: Run,
     rules: Rules,
@@ -132,29 +134,38 @@ def update_plan(  # noqa: PLR0913 - parts of the state
     shares: Shares | None,
     machines: Machines | None,
     plan: Plan,
+    stops: Stops | None,
     first: int,
     now: int,
     corrected: bool,
 ) -> None:
     """Update all reservations, and reserve slots for the jobs that arrive; mirrors ``Conservative.plan``.
 
-    These are the jobs from position `first` on in the order of submission.
+    These are the jobs from position `first` on in the order of submission, and those that were stopped and
+    have come back.
     """
     if prepare(plan, run, machines, now, corrected):
         make_anew(plan, jobs, run, machines, listing, now)
     elif plan.counters[ENDED] and release_ended(plan, jobs, run, machines, now):
         count = gather(queue, listing.rows)
         if gone is not None:
-            count = _list_waiting(jobs, run, rules, queue, listing, shares, machines, now)
+            count = list_waiting(jobs, run, rules, queue, listing, shares, machines, now)
             sort(listing, count)
         compress(plan, jobs, run, machines, listing, count)
+    if stops is not None:
+        for place in range(stops.counters[EARLY]):
+            welcome(plan, jobs, run, machines, listing, stops.rejoined[place], now)
     for place in range(first, run.counters[ARRIVED]):
         welcome(plan, jobs, run, machines, listing, jobs.arrival_order[place], now)
+    if stops is not None:
+        for place in range(stops.counters[EARLY], stops.counters[REJOINED]):
+            welcome(plan, jobs, run, machines, listing, stops.rejoined[place], now)
+        stops.counters[REJOINED] = 0
     request_pass(plan, now)
 
 
 @machine_code
-def _several(  # noqa: PLR0913 - parts of the state
+def several(  # noqa: PLR0913 - parts of the state
     jobs: Jobs,
     run: Run,
     rules: Rules,
@@ -162,6 +173,7 @@ def _several(  # noqa: PLR0913 - parts of the state
     sizes: Sizes | None,
     listing: Listing,
     profile: Profile,
+    windows: Any,
     listed: int,
     now: int,
 ) -> None:
@@ -171,7 +183,7 @@ def _several(  # noqa: PLR0913 - parts of the state
     does not fit first.
     """
     reserved = 0
-    expect_ends(profile, jobs, run, now)
+    expect_capacity(profile, jobs, run, windows, now)
     for position in range(listed):
         row, begin = listing.rows[position], now
         nodes, estimate = jobs.nodes[row], run.estimate[row]
@@ -197,6 +209,7 @@ def sorted_pass(  # noqa: PLR0913 - parts of the state
     machines: Machines | None,
     profile: Any,
     plan: Plan | None,
+    stops: Stops | None,
     now: int,
 ) -> int:
     """Run a pass on a queue in the order of the policy; mirrors ``Pipeline.schedule``.
@@ -206,8 +219,11 @@ def sorted_pass(  # noqa: PLR0913 - parts of the state
     while queue.counters[WAITING]:
         head = queue.rows[queue.order[0], 0]
         if _blocked(jobs, run, machines, plan, head, now):
-            break
-        take(queue, sizes, ZERO, ZERO)
+            if not makes_way(jobs, run, queue, sizes, stops, head, now):
+                break
+            remove(queue, sizes, head, jobs.rank)
+        else:
+            take(queue, sizes, ZERO, ZERO)
         _start_next(jobs, run, rules, machines, plan, head, now)
     else:
         return -1
@@ -243,7 +259,7 @@ def _backfill_sorted(  # noqa: PLR0913 - parts of the state
         if machines is not None:
             fill_reserving(jobs, run, rules, queue, machines, profile, listing, listed, now)
         else:
-            _several(jobs, run, rules, queue, sizes, listing, profile, listed, now)
+            several(jobs, run, rules, queue, sizes, listing, profile, None, listed, now)
     elif machines is not None:
         fill(jobs, run, rules, queue, machines, listing, head, -1, now)
 
@@ -349,7 +365,7 @@ def backfill(  # noqa: PLR0913 - parts of the state
 
 
 @machine_code
-def _first(listing: Listing, gone: Integers, count: int, limit: int) -> int:
+def first_of(listing: Listing, gone: Integers, count: int, limit: int) -> int:
     """Return the position of the smallest score among the first `limit` jobs that wait."""
     best, seen = -1, 0
     for position in range(count):
@@ -376,6 +392,7 @@ def scored_pass(  # noqa: PLR0913 - parts of the state
     machines: Machines | None,
     profile: Any,
     plan: Plan | None,
+    stops: Stops | None,
     now: int,
 ) -> int:
     """Run a pass on a queue in order of arrival, with scores of this instant.
@@ -385,20 +402,26 @@ def scored_pass(  # noqa: PLR0913 - parts of the state
     Return the row of the first job that does not fit, -1 if there is none.
     """
     rows = listing.rows
-    count = _list_waiting(jobs, run, rules, queue, listing, shares, machines, now)
+    count = list_waiting(jobs, run, rules, queue, listing, shares, machines, now)
     for position in range(count):
         gone[position] = 0
     if machines is not None and skips(
-        jobs, run, rules, machines, rows[_first(listing, gone, count, rules.window)], now
+        jobs, run, rules, machines, rows[first_of(listing, gone, count, rules.window)], now
     ):
         return -1
     while queue.counters[WAITING]:
-        position = _first(listing, gone, count, rules.window)
+        position = first_of(listing, gone, count, rules.window)
         head = rows[position]
         if _blocked(jobs, run, machines, plan, head, now):
-            break
-        gone[position] = 1
-        remove(queue, sizes, head, jobs.rank)
+            if not makes_way(jobs, run, queue, sizes, stops, head, now):
+                break
+            remove(queue, sizes, head, jobs.rank)  # others have joined the queue
+            count = list_waiting(jobs, run, rules, queue, listing, shares, machines, now)
+            for place in range(count):
+                gone[place] = 0
+        else:
+            gone[position] = 1
+            remove(queue, sizes, head, jobs.rank)
         _start_next(jobs, run, rules, machines, plan, head, now)
     else:
         return -1
@@ -429,14 +452,14 @@ def _backfill_by_score(  # noqa: PLR0913 - parts of the state
 ) -> None:
     """Backfill those of `count` listed jobs that wait, in the order of their scores."""
     everything = profile is not None
-    listed = _list_by_score(jobs, run, listing, gone, machines, plan, head, count, everything, now)
+    listed = list_by_score(jobs, run, listing, gone, machines, plan, head, count, everything, now)
     if plan is not None:
         _start_listed_due(jobs, run, rules, queue, sizes, listing, machines, plan, head, listed, now)
     elif profile is not None:
         if machines is not None:
             fill_reserving(jobs, run, rules, queue, machines, profile, listing, listed, now)
         else:
-            _several(jobs, run, rules, queue, sizes, listing, profile, listed, now)
+            several(jobs, run, rules, queue, sizes, listing, profile, None, listed, now)
     elif machines is not None:
         fill(jobs, run, rules, queue, machines, listing, head, listed, now)
     elif listed:
@@ -455,7 +478,7 @@ def _may_start(
 
 
 @pasted
-def _list_by_score(  # noqa: PLR0913 - parts of the state
+def list_by_score(  # noqa: PLR0913 - parts of the state
     jobs: Jobs,
     run: Run,
     listing: Listing,

@@ -15,10 +15,11 @@ from hpcsimkit.compiled.listing import Listing
 from hpcsimkit.compiled.machines import NEED, Machines
 from hpcsimkit.compiled.machines import overrun as overrun_on_machines
 from hpcsimkit.compiled.needs import BY_TOTALS
-from hpcsimkit.compiled.profile import advance, earlier, earliest, expect_ends, occupy, occupy_steps
+from hpcsimkit.compiled.profile import advance, earlier, earliest, occupy, occupy_steps
 from hpcsimkit.compiled.running import expect, forget
 from hpcsimkit.compiled.shifting import close_gap
 from hpcsimkit.compiled.state import NO_LIMIT, RUNNING, ZERO, Integers, Jobs, Run
+from hpcsimkit.compiled.windows import expect_capacity
 
 SLOTS, ENDED, NEXT_PASS, RELEASED, PLANNED_AT, BROKEN, CHOOSY = range(7)
 """Positions in :attr:`Plan.counters`."""
@@ -45,6 +46,8 @@ class Plan(NamedTuple):
         there is none), the end of the capacity released since the last compression [s], the instant of the
         last pass [s], whether a job exceeded its estimate then, and the number of waiting jobs with
         reservations that need particular machines, at the positions named above.
+    windows : Windows, optional
+        Windows in which nodes are gone.
     """
 
     profile: Any
@@ -52,9 +55,10 @@ class Plan(NamedTuple):
     start: Integers
     ended: Integers
     counters: Integers
+    windows: Any = None
 
 
-def new_plan(jobs: int, profile: Any) -> Plan:
+def new_plan(jobs: int, profile: Any, windows: Any = None) -> Plan:
     """Return an empty plan for at most `jobs` jobs with the profile of an idle cluster."""
     return Plan(
         profile,
@@ -62,6 +66,7 @@ def new_plan(jobs: int, profile: Any) -> Plan:
         np.full(jobs, NEVER, dtype=np.int64),
         np.empty(jobs, dtype=np.int64),
         np.array([0, 0, NO_LIMIT, NEVER, NEVER, 0, 0], dtype=np.int64),
+        windows,
     )
 
 
@@ -142,6 +147,23 @@ def _take_in_starts(plan: Plan, run: Run) -> None:
 
 
 @pasted
+def forget_slot(plan: Plan, row: int) -> None:
+    """Remove the reservation of a job that was stopped before the pass after its start.
+
+    Mirrors ``Conservative._take_in_stops``.
+    """
+    slots, count = plan.slots, plan.counters[SLOTS]
+    for place in range(count):
+        if slots[1, place] == row:
+            close_gap(slots[0], place, 1, count)
+            close_gap(slots[1], place, 1, count)
+            plan.counters[SLOTS] = count - 1
+            return
+        if slots[0, place] > plan.counters[PLANNED_AT]:
+            return
+
+
+@pasted
 def _put(plan: Plan, row: int, start: int) -> None:
     """Enter a reservation, for which the profile has been changed; mirrors ``Conservative._put``."""
     plan.start[row] = start
@@ -192,7 +214,7 @@ def make_anew(
     if machines is not None:
         machine_profile.expect_ends(machines, plan.profile, now, counters[CHOOSY] == 0)
     else:
-        expect_ends(plan.profile, jobs, run, now)
+        expect_capacity(plan.profile, jobs, run, plan.windows, now)
     count = counters[SLOTS]
     for place in range(count):
         rows[place] = plan.slots[1, place]

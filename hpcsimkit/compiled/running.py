@@ -36,17 +36,38 @@ def pop(ends: Integers, count: int) -> int:
     """Remove the job that ends first from a heap of `count` jobs, and return its row."""
     row = ends[2, 0]
     _swap(ends, 0, count - 1)
-    parent, last = 0, count - 1
+    _sink(ends, 0, count - 1)
+    return row
+
+
+@machine_code
+def _sink(ends: Integers, parent: int, last: int) -> None:
+    """Move a job of a heap of `last` jobs behind those that end before it."""
     while True:
         child = 2 * parent + 1
         if child >= last:
-            return row
+            return
         if child + 1 < last and _precedes(ends, child + 1, child):
             child += 1
         if not _precedes(ends, child, parent):
-            return row
+            return
         _swap(ends, child, parent)
         parent = child
+
+
+@called
+def withdraw(ends: Integers, count: int, row: int) -> None:
+    """Remove a job that was stopped from a heap of `count` jobs."""
+    place, last = 0, count - 1
+    while ends[2, place] != row:
+        place += 1
+    if place == last:
+        return
+    _swap(ends, place, last)
+    while place > 0 and _precedes(ends, place, (place - 1) // 2):
+        _swap(ends, place, (place - 1) // 2)
+        place = (place - 1) // 2
+    _sink(ends, place, last)
 
 
 @machine_code

@@ -185,13 +185,13 @@ def _next_events(
         if kind == SUBMITTED:
             counters[NEWCOMER] = row
         return PAUSED
-    now = min(next_instant(jobs, run, queue, None), _next_wake(seat))
+    now = min(next_instant(jobs, run, queue, None, None, None), _next_wake(seat))
     if now == NO_LIMIT:
         return OVER
     counters[NOW] = now
-    end_jobs(jobs, run, None, None, None, None, None, journal, now)
+    end_jobs(jobs, run, None, None, None, None, None, None, None, journal, now)
     first = run.counters[ARRIVED]
-    submit_jobs(jobs, run, queue, None, None, None, None, now)
+    submit_jobs(jobs, run, queue, None, None, None, None, None, now)
     for place in range(first, run.counters[ARRIVED]):
         enter_in(journal, SUBMITTED, jobs.arrival_order[place], now)
     if _next_wake(seat) == now:

@@ -141,3 +141,10 @@ def new_run(jobs: Jobs, estimate: Integers, nodes: int) -> Run:
         positions=np.empty((2, count), dtype=np.int32),
         counters=np.array([nodes, 0, 0, 0, 0], dtype=np.int64),
     )
+
+
+def contiguous(column: Integers) -> Integers:
+    """Return a column as a read-only array of its own: for the view of an absent one, numba compiles anew."""
+    found = np.ascontiguousarray(column)
+    found.flags.writeable = False  # as those of a workload: it is a part of the type
+    return found

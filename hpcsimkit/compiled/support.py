@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
+from dataclasses import replace
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -17,7 +18,7 @@ from hpcsimkit.cluster.base import Nodes
 from hpcsimkit.cluster.machines import Machines
 from hpcsimkit.cluster.opaque import AnyCluster
 from hpcsimkit.cluster.partitions import Partitions
-from hpcsimkit.compiled import loading, on_machines
+from hpcsimkit.compiled import beside_windows, loading, on_machines, replanned, stopping
 from hpcsimkit.compiled.known_parameters import unknown_parameters
 from hpcsimkit.compiled.orders import KEYS, dense_ranks, keys_of
 from hpcsimkit.errors import UsageError
@@ -43,8 +44,11 @@ from hpcsimkit.policies.slurm import SlurmMultifactor
 from hpcsimkit.results.result import Result
 
 if TYPE_CHECKING:
+    from hpcsimkit.cluster.allocation import Allocation
     from hpcsimkit.compiled.machine_profile import MachineProfile
+    from hpcsimkit.compiled.machines import Machines as AnyMachines
     from hpcsimkit.compiled.state import Jobs, Rules
+    from hpcsimkit.compiled.windows import Windows
 
 FORMULAS = (orders.WFP3, orders.UNICEF, orders.XFactor)
 CONSTANT, VARYING = (type(None), *KEYS, KeyColumn), (*FORMULAS, SlurmMultifactor)
@@ -144,20 +148,30 @@ def _obstacles(simulation: Parameters) -> Iterator[str]:
         yield f"it knows no order of events {simulation.setup.event_order.name!r}"
         return
     yield from _obstacles_of_cluster(cluster, rules)
-    yield from obstacles_of_options(simulation)
+    again = type(simulation.policy) in replanned.SCHEDULERS
+    further = replanned.OPTIONS if again else ("calendar", *stopping.OPTIONS)
+    yield from obstacles_of_options(simulation, (*KNOWN_OPTIONS, *further))
     for observer in simulation.observers:
         if observer.needs_events:
             yield f"{type(observer).__name__} observes events"
+    if again:
+        yield from replanned.obstacles(simulation.setup, simulation.workload, cluster, simulation.policy)
+        return
     yield from obstacles_of_policy(simulation.policy, rules)
-    if isinstance(cluster, Machines) and isinstance(simulation.policy, Pipeline):
-        yield from on_machines.obstacles(simulation.workload, cluster, simulation.policy)
+    if isinstance(simulation.policy, Pipeline):
+        if isinstance(cluster, Machines):
+            yield from on_machines.obstacles(simulation.workload, cluster, simulation.policy)
+        if simulation.setup.calendar:
+            yield from beside_windows.obstacles(simulation, _stops_jobs(simulation))
+        if _stops_jobs(simulation):
+            yield from stopping.obstacles(simulation.setup, simulation.workload, cluster, simulation.policy)
     yield from _obstacles_of_begun(simulation, simulation.setup.begun)
 
 
-def obstacles_of_options(simulation: Parameters) -> Iterator[str]:
+def obstacles_of_options(simulation: Parameters, known: Collection[str] = KNOWN_OPTIONS) -> Iterator[str]:
     """Yield the reasons other than cluster, policy and observers why a simulation cannot be compiled."""
     for name, value in simulation.setup.given.items():
-        if name not in KNOWN_OPTIONS:
+        if name not in known:
             yield f"it knows no {name}, found {value!r}"
     yield from _too_large(simulation)
     if find_spec("numba") is None:
@@ -217,6 +231,9 @@ def obstacle_of_policy(policy: Policy, rules: type[EventOrder] = TextbookOrder) 
 
 def obstacles_of_policy(policy: Policy, rules: type[EventOrder]) -> Iterator[str]:
     """Yield the reasons why the compiled simulator cannot run a policy by some rules."""
+    if type(policy) in replanned.SCHEDULERS:
+        yield from unknown_parameters(policy)
+        return
     if type(policy) is not Pipeline:
         yield f"{type(policy).__name__} is no plain pipeline"
         return
@@ -227,6 +244,9 @@ def obstacles_of_policy(policy: Policy, rules: type[EventOrder]) -> Iterator[str
         stage = candidates_of(policy) if seat == "order of candidates" else getattr(policy, seat)
         if type(stage) not in known or (isinstance(stage, Actual) and not stage.reservations):
             yield f"the {seat} {stage!r} is not compiled"
+    preemptor = stopping.obstacle_of_preemptor(policy.preemptor)
+    if preemptor is not None or (policy.preemptor is not None and rules is DirlabOrder):
+        yield preemptor or f"with the rules of published simulators, it knows no {policy.preemptor!r}"
     if isinstance(policy.backfiller, Reservations) and _reservations(policy.backfiller) < 1:
         yield f"the number of reservations is {policy.backfiller.count!r}"
     yield from unknown_parameters(policy)
@@ -265,6 +285,18 @@ def _by_dirlab(simulation: Parameters) -> bool:
 
 def run(simulation: Parameters) -> tuple[Result, NDArray[np.int32] | None]:
     """Run a simulation that has no :func:`obstacle`; return its result and the positions of its events."""
+    if type(simulation.policy) in replanned.SCHEDULERS:
+        return _with_partition(replanned.run(simulation, loading.REPLANNING), simulation), None
+    space = stopping.SPACE
+    while True:
+        try:
+            return _run_pipeline(simulation, space)
+        except stopping.LackingSpaceError:
+            space = 4 * space + 1
+
+
+def _run_pipeline(simulation: Parameters, space: int) -> tuple[Result, NDArray[np.int32] | None]:
+    """Run a simulation of a pipeline, with space for a number of stops of each job."""
     nodes, cluster = simulation.cluster.size, _whole(simulation.cluster)
     policy, parts = _pipeline(simulation), _parts(simulation)
     simulate = loading.load(_kind(parts))
@@ -279,25 +311,29 @@ def run(simulation: Parameters) -> tuple[Result, NDArray[np.int32] | None]:
     workload = logged.killed_at_limit if simulation.setup.walltime == "kill" else logged
     streams = np.random.SeedSequence(simulation.setup.seed)
     jobs, rules = jobs_and_rules(simulation, workload, policy, nodes, streams)
-    machines, allocations, profile = None, None, None
-    if isinstance(cluster, Machines):
-        machines = on_machines.machines_of(logged, cluster)
-        if simulation.setup.begun is not None:
-            allocations = on_machines.allocations_of(simulation.setup.begun, logged, cluster)
-        if "profile" in parts or "plan" in parts:
-            profile = on_machines.profile_of(logged, cluster, machines)
+    machines, allocations, profile = _machines(simulation, parts)
     at_once = nodes if machines is None else len(workload)
     state = new_run(jobs, estimates(workload, policy, streams, simulation.setup.begun), at_once)
+    stops, coming, windows = None, None, None
+    if "stops" in parts:
+        coming = stopping.OutagesToCome(simulation, nodes)
+        jobs, state, stops = stopping.prepare(
+            jobs, state, simulation, space, _groups(workload, policy), coming.first
+        )
     if simulation.setup.begun is not None:
-        take_over(simulation.setup.begun, jobs, state, machines, allocations or ())
+        take_over(simulation.setup.begun, jobs, state, machines, allocations)
     queue = new_queue(len(workload))
     if _by_dirlab(simulation):
         simulate(jobs, state, queue, new_published(policy, len(workload)))
     else:
-        optional = {**_optional_parts(parts, policy, workload, jobs, nodes, profile), "machines": machines}
+        windows = beside_windows.windows_of(simulation, jobs, state) if "windows" in parts else None
+        optional = _optional_parts(parts, policy, workload, jobs, nodes, profile, windows)
+        optional |= {"machines": machines, "stops": stops, "windows": windows}
         if "plan" in parts and simulation.setup.begun is not None:
             plan_anew(optional["plan"])
-        simulate(jobs, rules, state, queue, *map(optional.get, PARTS))
+        while needed := simulate(jobs, rules, state, queue, *map(optional.get, PARTS)):
+            assert stops is not None and coming is not None
+            optional["stops"] = stops = stopping.supplied(stops, needed, coming)
     result = Result(
         workload=workload,
         policy=simulation.name,
@@ -312,10 +348,28 @@ def run(simulation: Parameters) -> tuple[Result, NDArray[np.int32] | None]:
         seconds=time.perf_counter() - began,
         passes=int(state.counters[PASSES]),
         placements=None if machines is None else on_machines.placements_of(cluster, machines),
-        started_in=_started_in(simulation),
         simulator="compiled",
     )
-    return result, state.positions if machines is None else None
+    if windows is not None:
+        result = beside_windows.with_downtime(result, windows)
+    if stops is not None:
+        result = stopping.with_attempts(result, stops, simulation.setup.restart)
+    result = _with_partition(result, simulation)
+    return result, state.positions if machines is None and stops is None else None
+
+
+def _machines(
+    simulation: Parameters, parts: tuple[str, ...]
+) -> tuple[AnyMachines | None, Sequence[Allocation], MachineProfile | None]:
+    """Return the machines of a run, the allocations of its running jobs, and its profile, if any."""
+    logged, cluster, begun = simulation.workload, _whole(simulation.cluster), simulation.setup.begun
+    if not isinstance(cluster, Machines):
+        return None, (), None
+    machines = on_machines.machines_of(logged, cluster)
+    allocations = None if begun is None else on_machines.allocations_of(begun, logged, cluster)
+    planned = "profile" in parts or "plan" in parts
+    profile = on_machines.profile_of(logged, cluster, machines) if planned else None
+    return machines, allocations or (), profile
 
 
 PARTS = (
@@ -328,28 +382,35 @@ PARTS = (
     "profile",
     "plan",
     "candidate_shares",
+    "stops",
+    "windows",
 )
 """The optional parts of the state, in the order in which the compiled function takes them."""
 
 
 def _parts(simulation: Parameters) -> tuple[str, ...]:
     """Return the optional parts of the state that a run needs; each combination is compiled on its own."""
+    if type(simulation.policy) in replanned.SCHEDULERS:
+        return (loading.REPLANNING,)
     policy, cluster = _pipeline(simulation), _whole(simulation.cluster)
     if _by_dirlab(simulation):
         return (loading.DIRLAB,)
     backfiller = policy.backfiller
     gone, machines = _is_scored(policy), isinstance(cluster, Machines)
     profile, plan = isinstance(backfiller, Reservations), isinstance(backfiller, Conservative)
+    windows = bool(simulation.setup.calendar)
     needed = {
-        "sizes": not (gone or machines or profile or plan),
-        "listing": gone or machines or profile or plan or candidates_of(policy) is not None,
-        "gone": gone,
+        "sizes": not (gone or machines or profile or plan or windows),
+        "listing": gone or machines or profile or plan or windows or candidates_of(policy) is not None,
+        "gone": gone or windows,
         "shares": isinstance(policy.queue_order, SlurmMultifactor),
         "machines": machines,
         "histories": isinstance(policy.estimates, LastTwo),
-        "profile": profile,
+        "profile": profile or (windows and isinstance(backfiller, EASY)),
         "plan": plan,
         "candidate_shares": isinstance(candidates_of(policy), SlurmMultifactor),
+        "stops": _stops_jobs(simulation),
+        "windows": windows,
     }
     return tuple(part for part in PARTS if needed[part])
 
@@ -379,6 +440,7 @@ def _optional_parts(
     jobs: Jobs,
     nodes: int,
     profile: MachineProfile | None,
+    windows: Windows | None,
 ) -> dict[str, Any]:
     """Return the optional parts of the state by name, without the machines."""
     from hpcsimkit.compiled.fair_shares import new_shares
@@ -389,6 +451,13 @@ def _optional_parts(
     from hpcsimkit.compiled.queue import new_sizes
 
     count = len(workload)
+    at_once = count + nodes if "stops" in parts else count  # nodes out of order run like jobs
+
+    def planned() -> Any:
+        if windows is not None:
+            return beside_windows.profile_of(windows, count, nodes)
+        return profile or new_profile(at_once, nodes)
+
     order: Any = policy.queue_order
     candidates: Any = candidates_of(policy)
     shares = new_shares(candidates, workload, nodes) if "candidate_shares" in parts else None
@@ -398,8 +467,8 @@ def _optional_parts(
         "gone": lambda: np.empty(count, dtype=np.int64),
         "shares": lambda: new_shares(order, workload, nodes),
         "histories": lambda: new_histories(_users(jobs), count, CORRECTIONS),
-        "profile": lambda: profile or new_profile(count, nodes),
-        "plan": lambda: new_plan(count, profile or new_profile(count, nodes)),
+        "profile": planned,
+        "plan": lambda: new_plan(count, planned(), windows),
         "candidate_shares": lambda: shares,
     }
     return {part: make[part]() for part in parts if part in make}
@@ -415,11 +484,27 @@ def _is_scored(policy: Pipeline) -> bool:
     return type(policy.queue_order) in VARYING or bool(policy.window)
 
 
-def _started_in(simulation: Parameters) -> NDArray[np.str_] | None:
-    """Return the partition in which each job started, or None without partitions."""
+def _with_partition(result: Result, simulation: Parameters) -> Result:
+    """Return a result with the partition in which each job started, if there is one."""
     if not isinstance(simulation.cluster, Partitions):
-        return None
-    return np.full(len(simulation.workload), simulation.cluster.names[0])
+        return result
+    (name,), attempts = simulation.cluster.names, result.attempts
+    if attempts is not None:
+        attempts = replace(attempts, partition=np.full(len(attempts), name))
+    return replace(result, started_in=np.full(len(result), name), attempts=attempts)
+
+
+def _stops_jobs(simulation: Parameters) -> bool:
+    """Return whether jobs of a pipeline may be stopped."""
+    policy = simulation.policy
+    return isinstance(policy, Pipeline) and stopping.stops_jobs(simulation.setup, policy)
+
+
+def _groups(workload: Workload, policy: Pipeline) -> Integers:
+    """Return the rank of each job by the keys of its order, if jobs with equal keys come as they join."""
+    if _is_scored(policy):
+        return np.zeros(len(workload), dtype=np.int64)
+    return dense_ranks(keys_of(policy.queue_order, workload))
 
 
 def jobs_and_rules(
@@ -428,7 +513,7 @@ def jobs_and_rules(
     """Return the columns and the rules of a run."""
     from hpcsimkit.compiled.listing import BY_RANK
     from hpcsimkit.compiled.plan import NEVER
-    from hpcsimkit.compiled.state import Jobs, Rules
+    from hpcsimkit.compiled.state import Jobs, Rules, contiguous
 
     begun = simulation.setup.begun
     if _by_dirlab(simulation):
@@ -441,15 +526,13 @@ def jobs_and_rules(
     keys = _keys(workload, order, waiting, streams)
     candidate_keys = _keys(workload, candidates, waiting, streams)
     columns = ("submit_time", "run_time", "requested_time", "nodes")
-    submit_time, run_time, requested_time, nodes_asked = map(_contiguous, map(workload.column, columns))
+    submit_time, run_time, requested_time, nodes_asked = map(contiguous, map(workload.column, columns))
     jobs = Jobs(
         submit_time,
         run_time,
         requested_time,
         nodes_asked,
-        user=_numbered(workload.user)
-        if isinstance(policy.estimates, LastTwo)
-        else _contiguous(workload.user),
+        user=_numbered(workload.user) if isinstance(policy.estimates, LastTwo) else contiguous(workload.user),
         arrival_order=waiting,
         rank=arrival if scored else _inverse(np.lexsort((arrival, *keys[::-1]))),
         weight=np.stack(
@@ -574,13 +657,6 @@ def _numbered(user: Integers) -> Integers:
     """Return users as consecutive numbers from 0; -1 remains."""
     known = np.unique(user[user >= 0])
     return np.where(user >= 0, np.searchsorted(known, user), -1).astype(np.int64)
-
-
-def _contiguous(column: Integers) -> Integers:
-    """Return a column as a read-only array of its own: for the view of an absent one, numba compiles anew."""
-    found = np.ascontiguousarray(column)
-    found.flags.writeable = False  # as those of a workload: it is a part of the type
-    return found
 
 
 def _inverse(order: NDArray[np.intp]) -> Integers:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import hashlib
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, lru_cache, partial
@@ -36,7 +37,7 @@ from hpcsimkit.experiments.settings.checked_table import ALLOW_CODE, Problem, Ta
 from hpcsimkit.experiments.settings.keywords import READ_FROM_TEXT, begin_at_of, is_failure_log
 from hpcsimkit.experiments.settings.run_table import RunTable
 from hpcsimkit.experiments.settings.toml_lines import Location
-from hpcsimkit.io.files import sha256_of_content
+from hpcsimkit.io.files import is_folder, sha256_of_content
 from hpcsimkit.io.formats import Format
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.event_order import EVENT_ORDERS
@@ -44,12 +45,15 @@ from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.kernel.policy import Policy
 from hpcsimkit.kernel.service_time import ServiceTime
 from hpcsimkit.kernel.setup import OPTIONS, Setup
+from hpcsimkit.slurm.profile import Slurm
+from hpcsimkit.slurm.whole_nodes import with_whole_nodes
 from hpcsimkit.workloads import read_log
 from hpcsimkit.workloads.readers.cells import date
 from hpcsimkit.workloads.readers.local_time import calendar_of
 from hpcsimkit.workloads.readers.logs import LogFormat, options_of
+from hpcsimkit.workloads.readers.sacct_requests import MORE_ALLOCATED
 
-__all__ = ["Source", "sha256_of"]
+__all__ = ["CONFIGURED", "Source", "sha256_of"]
 
 BUILT_IN_LOAD = 0.9
 """Offered load of the built-in workload."""
@@ -59,8 +63,12 @@ HASHES = {
     "machines": "machines_sha256",
     "partitions": "partitions_sha256",
     "calendar": "calendar_sha256",
+    "slurm": "slurm_sha256",
 }
 """Keys of the hashes of files, by the keys of their paths."""
+
+CONFIGURED = "as-configured"
+"""Name of the policy of a folder with Slurm's configuration."""
 
 UNDECISIVE = ("out", "workers", "engine", "report", "snapshots")
 """Keys that do not decide results."""
@@ -98,6 +106,13 @@ class Source(RunTable):
         :mod:`hpcsimkit.cluster.partition_files`. By default there are no partitions.
     partitions_sha256 : str, optional
         Expected SHA-256 of the file of partitions.
+    slurm : str, optional
+        Path of a folder with the configuration of Slurm; see :mod:`hpcsimkit.slurm.configuration`. It has the
+        machines and the partitions, jobs end at their limits, and stopped ones begin anew 120 s later, unless
+        options say otherwise; the policy ``as-configured`` schedules all partitions. By default there is
+        none.
+    slurm_sha256 : str, optional
+        Expected SHA-256 of the files in this folder.
     calendar : str or list of tables, optional
         Path of a file of windows, or the tables of such a file; see :mod:`hpcsimkit.cluster.calendar_files`.
         By default no capacity is known to be gone or reserved.
@@ -165,6 +180,8 @@ class Source(RunTable):
     machines_sha256: str | None = None
     partitions: str | list[dict[str, Any]] | None = None
     partitions_sha256: str | None = None
+    slurm: str | None = Field(None, min_length=1)
+    slurm_sha256: str | None = None
     calendar: str | list[dict[str, Any]] | None = None
     calendar_sha256: str | None = None
     partition_column: Literal["partition", "queue", "qos"] = "partition"
@@ -204,19 +221,21 @@ class Source(RunTable):
 
     @model_validator(mode="after")
     def _consistent_source(self) -> Self:
-        for one, other in (("log", "generate"), ("nodes", "machines")):
+        beside_slurm = [("slurm", name) for name in ("nodes", "machines", "partitions")]
+        for one, other in (("log", "generate"), ("nodes", "machines"), *beside_slurm):
             if getattr(self, one) is not None and getattr(self, other) is not None:
                 raise ValueError(f"one of {one!r} and {other!r} is needed, both are given")
         for name in ("timezone", "features", "fields", "cluster_name", "reader"):
             if getattr(self, name) is not None and self.log is None:
                 raise ValueError(f"{name!r} needs a log")
         for name in ("placement", "locality"):
-            if getattr(self, name) is not None and self.machines is None:
+            if getattr(self, name) is not None and self.machines is None and self.slurm is None:
                 raise ValueError(f"{name!r} needs 'machines': nodes that are only counted are all alike")
         if self.nodes is not None and self.partitions is not None:
             raise ValueError("one of 'nodes' and 'partitions' is needed, both are given")
-        if self.partitions is not None and self.semantics == "dirlab":
-            raise ValueError("'partitions' is not known to the rules 'dirlab'")
+        for name in ("partitions", "slurm"):
+            if getattr(self, name) is not None and self.semantics == "dirlab":
+                raise ValueError(f"{name!r} is not known to the rules 'dirlab'")
         return self
 
     def __getstate__(self) -> dict[Any, Any]:
@@ -331,8 +350,18 @@ class Source(RunTable):
     # --- machines and policies -----------------------------------------------------------------------
 
     @cached_property
+    def profile(self) -> Slurm | None:
+        """The configuration of Slurm, if any."""
+        if self.slurm is None:
+            return None
+        _check_hash(self.slurm, self.slurm_sha256)
+        return Slurm.read(self.slurm, self.partition_column)
+
+    @cached_property
     def cluster(self) -> Machines | None:
         """The machines; None for counted nodes."""
+        if self.profile is not None:
+            return self.profile.machines
         if isinstance(self.machines, list):
             return Machines.of_tables(self.machines)
         if self.machines is None:
@@ -345,6 +374,8 @@ class Source(RunTable):
     @cached_property
     def scheduled(self) -> Machines | Partitions | None:
         """The machines with their partitions, if any; None for counted nodes without partitions."""
+        if self.profile is not None:
+            return self.profile.partitions
         if self.partitions is None:
             return self.cluster
         if isinstance(self.partitions, list):
@@ -386,6 +417,10 @@ class Source(RunTable):
             given["calendar"] = self.windows
         if self.begin_at is not None:
             given["begin_at"] = begin_at_of(self.begin_at, self._policy_in_a_text)
+        if self.profile is not None:
+            for name, value in self.profile.options.items():
+                if OPTIONS[name].key not in self.model_fields_set:
+                    plain[name] = value
         return Setup(self.scheduled, event_order=rules, service_time=self.service_time, **given, **plain)
 
     @cached_property
@@ -402,6 +437,8 @@ class Source(RunTable):
 
     def policy_of(self, name: str, trust: Trust) -> Policy:
         """Return the policy of a name that is not from this table; see :meth:`policy_named`."""
+        if name == CONFIGURED and self.profile is not None:
+            return self.profile.policy
         key = (name, self.import_from, self.placement, trust)
         if key not in self._policies:
             self._policies[key] = self.placed(registry.policy_named(name, self.import_from, trust))
@@ -457,6 +494,9 @@ class Source(RunTable):
         options |= self._default_times(self.log, form)
         read = partial(read_log, self.log, form, **options)
         workload = read() if self.reader is None else importing(read, self.reader, "used")
+        if self.profile is not None and "size" not in options and "size" in options_of(self.log, form):
+            allocated = read(size="allocated") if MORE_ALLOCATED in workload.notes else workload
+            workload = with_whole_nodes(workload, allocated, self.profile.machines)
         return self._in_partitions(
             workload if self.nodes is None else replace(workload, machine_size=self.nodes)
         )
@@ -472,6 +512,8 @@ class Source(RunTable):
             notes |= log.notes_on(self.cluster or Nodes(1))
         if isinstance(partitions, Partitions):
             notes |= partitions.notes
+        if self.profile is not None:
+            notes |= self.profile.notes
         notes |= self.windows.notes
         if notes and self.strict:
             raise WorkloadError(next(iter(notes)))
@@ -559,7 +601,12 @@ class Source(RunTable):
 
 
 def sha256_of(file: str) -> str:
-    """Return the SHA-256 of a file's uncompressed text, as in the catalogue of logs."""
+    """Return the SHA-256 of a file's uncompressed text, as in the catalogue of logs, or of a folder."""
+    if is_folder(file):
+        each = (
+            f"{path.name} {sha256_of(str(path))}" for path in sorted(Path(file).iterdir()) if path.is_file()
+        )
+        return hashlib.sha256("\n".join(each).encode()).hexdigest()
     try:
         about = Path(file).stat()
     except (OSError, ValueError):  # reading it says why

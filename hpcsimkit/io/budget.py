@@ -107,7 +107,7 @@ def beyond(name: str, where: object, found: int | None = None) -> WorkloadError:
     """Return the error of an exceeded limit; `found` is None if reading stopped before it was known."""
     limit = limit_of(name)
     seen = "more" if found is None or found.bit_length() > 200 else str(found)
-    wanted = seen if seen.isdigit() else str(4 * limit)
+    wanted = str(4 * limit) if seen == "more" else seen
     return WorkloadError(
         f"{where}: at most {limit} {LIMITS[name].counted} are accepted, found {seen}; "
         f"if they are meant: --limit {name}={wanted}"

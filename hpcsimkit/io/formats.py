@@ -28,6 +28,7 @@ class Format(Enum):
     JOB_SETS = "job sets of CuSH (`.csv`)"
     MACHINES = "machines: `.csv`, `.toml`, or output of `scontrol show node`"
     PARTITIONS = "partitions: `.toml`, or output of `scontrol show partition`"
+    SLURM = "file of a folder with the configuration of Slurm"
     CALENDAR = "calendar of windows: `.toml`, or output of `scontrol show reservation`"
     EXPERIMENT = "experiment (`.toml`)"
     SWEEP = "sweep (`.toml`)"

@@ -15,6 +15,7 @@ __all__ = [
     "MEMORY_UNITS",
     "MIG",
     "RESOURCES",
+    "is_whole_number",
     "memory_bytes",
     "memory_text",
     "ranked_resources",
@@ -70,6 +71,17 @@ def memory_bytes(text: str) -> int:
     if size != int(size):
         raise UsageError(f"memory needs a whole number of bytes, found {str(text)!r}")
     return int(size)
+
+
+def is_whole_number(text: str, most: int = 18) -> bool:
+    """Return whether a text is a whole number without a sign, of at most some digits.
+
+    Files are made by others: of thousands of digits, ``int`` raises an error, as of other digits than 0 to 9.
+
+    >>> [is_whole_number(text) for text in ("007", "-7", "", "\u00b2", "9" * 5000)]
+    [True, False, False, False, False]
+    """
+    return text.isdigit() and text.isascii() and len(text) <= most
 
 
 def resource_of(kind: str, model: str = "") -> str:

@@ -66,7 +66,9 @@ class Actions(Capacity):
         present = self.running.entries or self.queue.jobs or self.suspended or self.ledger.held
         return not (present or self.arrivals_left)
 
-    def start(self, job: Job, allocation: Allocation | None = None, mode: int = Mode.READY) -> None:
+    def start(
+        self, job: Job, allocation: Allocation | None = None, mode: int = Mode.READY, *, partition: str = ""
+    ) -> None:
         """Start a waiting job now.
 
         Parameters
@@ -77,6 +79,9 @@ class Actions(Capacity):
             The nodes of the job; by default the choice of the cluster.
         mode : int
             The start mode to record. Default: ``Mode.READY``.
+        partition : str
+            Name of the partition in which the job starts, for a policy that schedules all of them. Default:
+            none.
 
         Raises
         ------
@@ -107,6 +112,8 @@ class Actions(Capacity):
         self.version += 1
         estimate = self.queue.remove(job)
         self.ledger.begin(row, self.now, mode, estimate)
+        if partition:
+            self.ledger.partitions[row] = partition
         self.running.add(row, self.now + estimate, allocation)
         if self.allocations is not None:
             self.allocations[row] = allocation

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from hpcsimkit.errors import UsageError, WorkloadError
+from hpcsimkit.io.units import is_whole_number
 from hpcsimkit.jobs.job import Job
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.gate import Gate, Held, rows_by_number
@@ -283,7 +284,7 @@ class _Numbers:
     def named(self, name: str) -> list[int]:
         """Return the rows of the job with a number or name, or of the jobs of an array."""
         row = self._row_of_name.get(name)
-        if row is None and name.isascii() and name.isdigit():
+        if row is None and is_whole_number(name):
             number = int(name)
             row = None if self._row_of_name else self._row_of.get(number)
             if row is None and number >= 0:

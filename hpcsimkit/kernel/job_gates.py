@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from itertools import islice
 
 from hpcsimkit.errors import UsageError, WorkloadError, nearest
+from hpcsimkit.io.units import is_whole_number
 from hpcsimkit.jobs.job import Job
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.after_jobs import where
@@ -175,25 +176,30 @@ class Licenses(Gate):
                 )
 
     def reset(self, workload: Workload) -> None:
-        """Read the licences that each job asks for.
+        """Read the licences that each job asks for."""
+        self.check()
+        self._free = dict(self.pools)
+        self._asked = self.asked(workload)
+        self._due: dict[str, dict[int, Job]] = defaultdict(dict)
+
+    def asked(self, workload: Workload) -> dict[int, dict[str, int]]:
+        """Return the licences of the jobs that ask for some, by row.
 
         Raises
         ------
         WorkloadError
             A job asks for a licence that the cluster does not have, or for more than it has.
         """
-        self.check()
-        self._free = dict(self.pools)
         column, labels = workload.column("licenses"), workload.labels.get("licenses", ())
-        self._asked: dict[int, dict[str, int]] = {}
+        asked: dict[int, dict[str, int]] = {}
         read: dict[int, dict[str, int]] = {}
         for row in (column >= 0).nonzero()[0].tolist():
             number = int(column[row])
             if number not in read:
                 text = labels[number] if number < len(labels) else str(number)
                 read[number] = self._read(text, where(workload, row))
-            self._asked[row] = read[number]
-        self._due: dict[str, dict[int, Job]] = defaultdict(dict)
+            asked[row] = read[number]
+        return asked
 
     def _read(self, text: str, who: str) -> dict[str, int]:
         try:
@@ -270,7 +276,7 @@ def licenses_in(text: str) -> dict[str, int]:
     found: dict[str, int] = {}
     for part in text.split(","):
         name, colon, number = part.strip().partition(":")
-        plain = number.isascii() and number.isdigit() and len(number) < 10
+        plain = is_whole_number(number, 9)
         if not name or (colon and not (plain and int(number))):
             raise UsageError(f"licences need NAME:NUMBER, such as matlab:2, found {part!r}")
         if name in found:

@@ -238,6 +238,13 @@ class Ledger(Record):
             if now > since or for_good:
                 self.past_holds.setdefault(row, []).append((since, now, reason))
 
+    def explain(self, row: int, now: int, reason: str) -> None:
+        """Enter the reason that the policy finds for which a job in the queue may not start, if any."""
+        if self._reason(row) != reason:
+            self.release(row, now)
+            if reason:
+                self.held[row] = now, reason
+
     def begin(self, row: int, now: int, mode: int, estimate: int) -> None:
         """Enter the start of an attempt."""
         self.state[row] = 2

@@ -31,6 +31,8 @@ def run_of(parameters: RunParameters) -> Run:
     """Return the run of a simulation, of the class that its cluster needs."""
     if not isinstance(parameters.cluster, Partitions):
         return Run(parameters)
+    if parameters.policy.schedules_partitions:
+        return SharedRun(parameters)
     return WholeRun(parameters) if parameters.cluster.is_whole else PartitionedRun(parameters)
 
 
@@ -47,6 +49,23 @@ class WholeRun(Run):
         """Reset the policy on a system with the name of the partition."""
         self.system.partition, self.system.billing = self._name, self._billing
         self.ledger.partition = self._name
+        super().reset()
+
+
+class SharedRun(Run):
+    """A run whose policy schedules all partitions: one system, the whole cluster."""
+
+    def _scheduled(self, parameters: RunParameters) -> tuple[Policy, AnyCluster]:
+        partitions = parameters.cluster
+        assert isinstance(partitions, Partitions)
+        self._partitions = partitions
+        return parameters.policy, partitions.whole
+
+    def reset(self) -> None:
+        """Reset the policy on a system that knows the partitions."""
+        if self.begun is not None:  # its running jobs would be set without the policy hearing of them
+            raise UsageError("a begun run of this policy needs several partitions, or jobs that have ended")
+        self.system.partitions, self.system.billing = self._partitions, self._partitions.billing
         super().reset()
 
 

@@ -50,11 +50,15 @@ class Past:
 
     def __init__(self, begun: Begun, scheduler: Scheduler) -> None:
         self._begun, self._scheduler = begun, scheduler
-        name, jobs = scheduler.system.partition, scheduler.system.jobs
+        system = scheduler.system
+        name, jobs = system.partition, system.jobs
+        self._names = _partitions_of(begun, system)
         # Jobs without run time come first at their instant: they leave what they had to the others.
         in_order = sorted((start, jobs[row].run_time > 0, row) for row, start in begun.started.items())
         self._coming = deque(
-            (start, row) for start, _, row in in_order if begun.partitions.get(row, name) == name
+            (start, row)
+            for start, _, row in in_order
+            if system.partitions is not None or begun.partitions.get(row, name) == name
         )
         self._due: list[tuple[int, int]] = []
 
@@ -88,10 +92,10 @@ class Past:
         if allocation is not None:
             allocation = self._scheduler.own_part(allocation)
         if allocation is not None and system.cluster.holds(job, allocation, system.free):
-            system.start(job, allocation)
+            system.start(job, allocation, partition=self._names.get(row, ""))
             return True
         if (allocation is None or self._begun.before) and system.fits(job):
-            system.start(job)
+            system.start(job, partition=self._names.get(row, ""))
             return True
         if start < system.now and not self._begun.before:
             raise self._does_not_fit(start, row, system)
@@ -103,3 +107,12 @@ class Past:
         if allocation is None:
             return ScheduleError(f"{who} {system.cluster.shortage(job, system.free)}")
         return ScheduleError(f"{who} does not fit: {allocation!r} is not free, or is not what it needs")
+
+
+def _partitions_of(begun: Begun, system: System) -> dict[int, str]:
+    """Return the partitions of the started jobs by row, if the policy schedules all partitions."""
+    partitions = system.partitions
+    if partitions is None:
+        return {}
+    first = np.argmax(partitions.admitted(system.workload), axis=0)
+    return {row: begun.partitions.get(row, partitions.names[first[row]]) for row in begun.started}

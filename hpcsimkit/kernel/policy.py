@@ -302,6 +302,11 @@ class Policy(Hearing):
     acts_on_running = False
     """Whether :meth:`schedule` is also called while no job waits, as the policy acts on running jobs, too."""
 
+    schedules_partitions = False
+    """Whether one copy schedules all partitions: its system is the whole cluster, with its ``partitions``.
+
+    It needs a cluster with partitions. By default, each partition has its own copy."""
+
     @property
     def queue_order(self) -> Order:
         """The order in which ``system.queue`` is kept; arrival order unless a subclass overrides it.

@@ -117,6 +117,8 @@ class Simulation:
         rules = self.setup.event_order.name
         if isinstance(self.cluster, Partitions) and rules != TextbookOrder.name:
             raise UsageError(f"the rules {rules!r} know no partitions, found {self.cluster!r}")
+        if policy.schedules_partitions and not isinstance(self.cluster, Partitions):
+            raise UsageError(f"{self.name} needs a cluster with partitions, found {self.cluster!r}")
         at = int(workload.submit_time.min()) if len(workload) else 0
         if begun is not None and not has_past(begun, self._limited, self.setup, self.cluster):
             at = begun.at
@@ -341,6 +343,10 @@ class Simulation:
     def _record(self, before_pass: Callable[[Recorder], None]) -> None:
         if self._run is not None or self._result is not None:
             raise UsageError("snapshot: the run has begun already")
+        if self.policy.schedules_partitions:
+            raise UsageError(
+                f"snapshot: a policy that schedules all partitions keeps none, found {self.policy!r}"
+            )
         self._before_pass = before_pass
 
     def _snapshot_of(self, recorder: Recorder) -> Snapshot:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from hpcsimkit.cluster.base import Cluster, Nodes
 from hpcsimkit.cluster.opaque import Allocation, AnyCluster
+from hpcsimkit.cluster.partitions import Partitions
 from hpcsimkit.errors import ScheduleError
 from hpcsimkit.jobs.columns import TIME_LIMIT
 from hpcsimkit.jobs.job import Job
@@ -104,6 +105,8 @@ class System(Actions):
         Whether the run has several partitions.
     partition : str
         Name of the partition that this system is; empty for the whole cluster, unless it is one partition.
+    partitions : Partitions or None
+        The partitions, if one copy of the policy schedules all of them; else None.
     everywhere : System
         The system of the whole cluster; this one, except in a run with several partitions.
     billing : mapping of str to mapping of str to float
@@ -141,6 +144,7 @@ class System(Actions):
         self.service_time = service_time
         self.seed = seed
         self.partition = ""
+        self.partitions: Partitions | None = None
         self.everywhere = self
         self.billing: Mapping[str, Mapping[str, float]] = {}
         self.jobs: list[Job] = self.ledger.jobs

@@ -19,6 +19,7 @@ from hpcsimkit.kernel.event_order import DirlabOrder
 from hpcsimkit.kernel.parameters import parts
 from hpcsimkit.kernel.restart import Restart
 from hpcsimkit.kernel.run import RunParameters
+from hpcsimkit.kernel.verified_gates import impossible_through_gates
 from hpcsimkit.kernel.verified_placements import (
     impossible_beside_reservations,
     impossible_during_outages,
@@ -110,6 +111,7 @@ def _violations(
         counts = result.submit_time[row]
         yield f"{_job(result, row)} counts as submitted at t={counts} s, not {submit_time[row]}"
     yield from _too_early(parameters, result, ran, submit_time)
+    yield from impossible_through_gates(parameters.setup, result)
     if result.attempts is None:
         yield from _wrong_duration(parameters, result, ran, served)
         yield from impossible_places(parameters.cluster, workload, result, ran, positions)
@@ -170,16 +172,17 @@ def _too_early(
         submit_time = np.maximum.accumulate(submit_time)
     for row in _first(_of(ran, start < submit_time)):
         yield f"{_starts(result, row)}, before it is submitted at t={submit_time[row]} s"
+    running = [] if begun is None else list(begun.started)
     if begun is not None:
         expected = np.maximum(start, begun.at)
-        rows, given = list(begun.started), list(begun.started.values())
-        expected[rows] = np.maximum(start[rows], given) if begun.before else given
+        given = list(begun.started.values())
+        expected[running] = np.maximum(start[running], given) if begun.before else given
         for row in _first(_of(ran, start != expected)):
             yield f"{_starts(result, row)}; as the run begins at t={begun.at} s, it needs {expected[row]} s"
     if period is not None:
         late = start % period != 0
         if begun is not None:
-            late[list(begun.started)] = False
+            late[running] = False
         for row in _first(_of(ran, late)):
             yield f"{_starts(result, row)}, though passes are at multiples of {period} s"
 

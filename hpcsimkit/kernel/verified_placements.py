@@ -141,8 +141,7 @@ class _Jobs(NamedTuple):
 
     def first(self, wrong: Mask) -> Sequence[int]:
         """Return the first of the jobs for which a mask over all jobs is true, or none."""
-        row = int(wrong.argmax())
-        return (row,) if wrong[row] else ()
+        return (int(wrong.argmax()),) if wrong.any() else ()
 
     def told(self, found: Excess | None, text: str, **names: str) -> Iterator[str]:
         """Yield the message of an excess, if there is one."""

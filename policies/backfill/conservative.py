@@ -56,7 +56,7 @@ class Conservative(Backfiller):
         self._due_times: list[tuple[int, int]] = []
         self._due: set[int] = set()
         self._asked: set[int] = set()  # rows for which `level` was called since the last start
-        self._seen_ends = self._seen_corrections = self._seen_rejections = 0
+        self._seen_ends = self._seen_corrections = self._seen_rejections = self._seen_stops = 0
         self._seen_version = -1
         self._vacated = 0
         self._broken = self._overrun = False
@@ -67,6 +67,7 @@ class Conservative(Backfiller):
         self._take_in_starts(system, self._due)
         self._profile.advance(now)
         self._take_in_rejections(system)
+        self._take_in_stops(system)
         # The kept plan holds as long as every expected end is where it was when the plan was made. Otherwise,
         # or if a job that was due did not start, slots may overlap with jobs that run now.
         overrun = system.running.overrun(now)
@@ -142,6 +143,12 @@ class Conservative(Backfiller):
             self._forget(row)
         self._seen_rejections = len(system.rejected)
 
+    def _take_in_stops(self, system: System) -> None:
+        """Remove the jobs that were stopped before the pass after their start: they return as new ones."""
+        for attempt in system.ledger.stopped[self._seen_stops :]:
+            self._forget(attempt.job)
+        self._seen_stops = len(system.ledger.stopped)
+
     def _forget(self, row: int) -> None:
         """Remove a job that is no longer waiting."""
         self._slots.pop(row, None)
@@ -215,10 +222,7 @@ class Conservative(Backfiller):
         self._on_machines = bool(self._need_machines)
         self._profile = expected(system, self._on_machines)
         slots, self._slots, self._due_times = self._slots, {}, []
-        waits = system.ledger.waits
         for row in sorted(slots, key=lambda row: (slots[row].start, row)):
-            if not waits(row):  # it was stopped as soon as it had started, and may not start again yet
-                continue
             estimate = slots[row].estimate
             start, allocation = self._profile.earliest(system.jobs[row], estimate, system.now)
             self._put(row, Slot(start, estimate, allocation))

@@ -11,6 +11,7 @@ import numpy as np
 from hpcsimkit.jobs.job import Job
 from hpcsimkit.kernel.policy import FCFS, Order
 from hpcsimkit.policies import orders
+from hpcsimkit.workloads.readers.swf_header import header_number
 
 if TYPE_CHECKING:
     from hpcsimkit.jobs.queue import JobColumns
@@ -139,7 +140,7 @@ class RecordedMultifactor(Order):
     def reset(self, system: System) -> None:
         """Look up the recorded waiting times and the size of the cluster."""
         self._waits = system.workload.recorded_wait_time
-        self._processors = int(system.workload.header.get("MaxProcs", system.cluster.size))
+        self._processors = header_number(system.workload.header, "MaxProcs") or system.cluster.size
 
     def key(self, job: Job) -> float:
         """Return minus the priority."""

@@ -43,6 +43,7 @@ from tests.fuzz.seeds import (
     SACCT,
     SCONTROL,
     SGE,
+    SLURM_FILES,
     SLURM_JSON,
     TABLE,
     TRAINING,
@@ -130,6 +131,7 @@ def files() -> Files:
         "training.toml": SHORT, "trainings.toml": TRAININGS, "cush.toml": CUSH, "paper/plan.toml": PLAN,
         "paper/published.toml": PUBLISHED, "paper/report.md.jinja": PAGE, "curve.csv": "steps,validation\n10,5.5\n20,4.5\n", "policy.json": json.dumps({"policy": "sjf+easy", "log": "kth"}),
     }  # fmt: skip
+    texts |= {f"conf/{name}": text for name, text in SLURM_FILES.items()}
     content = {name: text.encode() for name, text in texts.items()}
     return {
         **content,
@@ -253,6 +255,7 @@ LINES: dict[str, tuple[Line, ...]] = {
             f"compare {PARTITIONED} --calendar calendar.toml -p fcfs+easy --no-report -q --out out",
             F.SACCT, F.MACHINES, F.PARTITIONS, F.CALENDAR,
         ),
+        line("compare jobs.sacct --slurm conf --no-report -q --out out", F.SACCT, F.SLURM),
         line(
             "compare jobs.sacct --machines machines.csv --failures failures.csv -p fcfs+easy --no-report -q --out out",
             F.SACCT, F.MACHINES, F.FAILURES,

@@ -24,6 +24,8 @@ from hpcsimkit.io.documents import toml_values
 from hpcsimkit.io.files import read_bytes
 from hpcsimkit.io.formats import Format
 from hpcsimkit.io.units import memory_bytes
+from hpcsimkit.kernel.pipeline import Pipeline
+from hpcsimkit.policies.dirlab.orders import RecordedMultifactor
 from hpcsimkit.results.result import Result
 from hpcsimkit.run import _parser
 from hpcsimkit.workloads import burst, read_log, read_swf
@@ -139,6 +141,53 @@ def test_whole_numbers_that_no_float_holds_are_one_line(cli, tmp_path) -> None:
         cli("train", "t.toml").line()
         == "t.toml:3: trainer.learning_rate must be a number of at most 300 digits"
     )
+
+
+ENDLESS = "9" * 5000
+"""A number of more digits than `int` reads."""
+
+
+@pytest.mark.parametrize("digits", [ENDLESS, "\u00b2", "--5"])
+def test_digits_that_are_no_number_are_one_line(cli, tmp_path, digits) -> None:
+    """In cells and values that begin like a number."""
+    jobs = f"JobName,Submit,ActualDuration,ReqCPUs,Dependency\na,0,5,1,\nb,1,5,1,afterok:{digits}\n"
+    files = {
+        "jobs.csv": jobs,
+        "m.csv": "MachineName,TotalCPUs\nn1,8\n",
+        "counts.csv": f"start,end,nodes\n1,5,{digits}\n",
+        "names.csv": f"start,end,machine\n1,5,{digits}\n",
+    }
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    for command, flags, message in (
+        ("compare", ("--gates", "log"), "fcfs: jobs:3: job b depends on job "),
+        ("compare", ("--failures", "counts.csv"), "counts.csv: outages are needed, found none: 1 nodes not under"),
+        ("compare", ("--failures", "names.csv"), "fcfs: names.csv: machines of Machines(1: 8 cpus) are needed, "),
+        ("compare", ("--begin-at", digits), "--begin-at: a time such as 2024-01-31T23:59:59 needed, found "),
+        ("sweep", ("--axis", f"seed=0:{digits}"), "--axis: seed must be a valid integer, found '0:"),
+        ("sweep", ("--axis", f"period={digits} weeks"), "--axis: a duration such as '4 weeks' or 3600 [s] is"),
+    ):  # fmt: skip
+        outcome = cli(
+            command, "jobs.csv", "--machines", "m.csv", "-p", "fcfs", *flags, "--no-report", "--out", "x"
+        )
+        assert outcome.code == 2
+        assert outcome.err.removeprefix("hpcsimkit: ").startswith(message), outcome.err
+        assert outcome.err.count("\n") == 1
+
+
+def test_the_longest_window(cli, log) -> None:
+    """A number of weeks has digits enough for a time that is beyond all others."""
+    line = cli("sweep", log.name, "-p", "fcfs", "--axis", f"period={'9' * 18} weeks").line()
+    assert line.startswith("--axis: a duration of at most 100000000000 s is needed, found '99")
+
+
+def test_sizes_of_a_header_that_are_none_are_not_read(tmp_path) -> None:
+    for size in ("1" + ",000" * 1500, "1.5k"):
+        jobs = "1 0 7 5 1 -1 -1 1 5 -1 1 -1 -1 -1 -1 -1 -1 -1\n"
+        (tmp_path / "x.swf").write_text(f";MaxProcs: {size}\n{jobs}")
+        workload = read_swf(tmp_path / "x.swf")
+        assert workload.machine_size is None
+        assert Simulation(workload, Pipeline(RecordedMultifactor()), 4).run().start_time.tolist() == [0]
 
 
 def test_a_period_beyond_64_bits(cli, log) -> None:

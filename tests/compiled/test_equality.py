@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -90,8 +91,19 @@ def assert_equal_schedules(jobs: Workload, policy: Any, **settings: Any) -> tupl
         assert getattr(found, column).dtype == getattr(reference, column).dtype
     assert found.workload.columns.keys() == reference.workload.columns.keys()
     for name in ("passes", "policy", "size", "seed", "options", "choices", "unit"):
-        assert getattr(found, name) == getattr(reference, name)
+        assert getattr(found, name) == getattr(reference, name), name
+    for table in ("attempts", "downtime", "held"):
+        assert_equal_tables(getattr(found, table), getattr(reference, table), table)
     return found, reference
+
+
+def assert_equal_tables(found: Any, reference: Any, table: str) -> None:
+    """Compare the attempts, the outages or the held jobs of two results, row by row."""
+    assert (found is None) == (reference is None), table
+    for each in () if found is None else fields(reference):
+        ours, theirs = getattr(found, each.name), getattr(reference, each.name)
+        np.testing.assert_array_equal(ours, theirs, err_msg=f"{table}.{each.name}")
+        assert getattr(ours, "dtype", None) == getattr(theirs, "dtype", None)
 
 
 def assert_equal_results(jobs: Workload, policy: Any, **settings: Any) -> None:
@@ -234,11 +246,11 @@ def test_many_shares_of_candidates() -> None:
 
 
 def test_every_part_is_compiled() -> None:
-    """By the tests of long queues, here and on machines: those of short ones interpret."""
+    """By the tests of long queues, here, on machines, with outages and with windows: those of short ones interpret."""
     policies = [*map(make, COMPILED), by_shares("fcfs", SHARED[0])]
     jobs = long_queue(1)
     needed = {part for policy in policies for part in support._parts(Simulation(jobs, policy))}
-    assert needed | {"machines"} == set(support.PARTS)
+    assert needed | {"machines", "stops", "windows"} == set(support.PARTS)
 
 
 def long_queue(count: int) -> Workload:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Iterator
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
@@ -11,10 +12,13 @@ from typing import Any
 import pytest
 
 from hpcsimkit.engine.dask import Dask
+from hpcsimkit.engine.engines import Engine
 from hpcsimkit.engine.named import engine_named
 from hpcsimkit.engine.runner import perform
+from hpcsimkit.engine.slurm import Slurm
 from hpcsimkit.engine.store import Store
 from hpcsimkit.errors import UsageError
+from tests.engine.private_slurm import PROGRAMS, missing_programs, private_slurm
 from tests.engine.steps import Step
 
 REASON = "needs the extra [cluster]: pip install 'hpcsimkit[cluster]'"
@@ -24,12 +28,26 @@ psutil = pytest.importorskip("psutil", reason=REASON)
 
 
 def listening() -> Iterator[tuple[str, int]]:
-    """Addresses that this process and its workers listen on."""
+    """Addresses that this process and its workers listen on; daemons of Slurm start those of its jobs."""
     own = psutil.Process()
-    for process in (own, *own.children(recursive=True)):
+    programs = [own, *own.children(recursive=True), *filter(is_worker, psutil.process_iter())]
+    for process in programs:
+        if process.name() in PROGRAMS:
+            continue
         for connection in process.net_connections("inet"):
             if connection.status == psutil.CONN_LISTEN:
                 yield tuple(connection.laddr)
+
+
+def is_worker(process: Any) -> bool:
+    """Whether a process is a worker in a job of this test's Slurm."""
+    try:
+        return (
+            "dask" in " ".join(process.cmdline())
+            and os.environ.get("SLURM_CONF") in process.environ().values()
+        )
+    except psutil.Error:
+        return False
 
 
 async def answers(scheme: str, host: str, port: int, security: Any) -> bool:
@@ -56,8 +74,8 @@ def page(host: str, port: int, path: str) -> int | None:
         connection.close()
 
 
-def test_a_stranger_is_refused(tmp_path: Path) -> None:
-    """By the scheduler and the workers of a running command, whether he speaks TLS or not."""
+def found_by_a_stranger(engine: Engine, folder: Path) -> dict[str, Any]:
+    """Who listens while a command runs, and who answers to a stranger, whether he speaks TLS or not."""
     found: dict[str, Any] = {}
 
     async def ask(addresses: list[tuple[str, int]]) -> list[bool]:
@@ -76,9 +94,36 @@ def test_a_stranger_is_refused(tmp_path: Path) -> None:
                 for path in ("/info/main/workers.html", "/health")
             }
 
-    perform([Step("a"), Step("b")], Store(tmp_path), Dask(2), tell=tell)
+    perform([Step("a"), Step("b")], Store(folder), engine, tell=tell)
+    return found
+
+
+def test_a_stranger_is_refused(tmp_path: Path) -> None:
+    """By the scheduler and the workers of a running command."""
+    found = found_by_a_stranger(Dask(2), tmp_path)
     assert len(found["addresses"]) >= 4, "a scheduler, workers, and those that start them"
     assert {host for host, _ in found["addresses"]} == {"127.0.0.1"}
+    assert found["answers"] == [False] * 2 * len(found["addresses"])
+    assert found["pages"] <= {None, 404}
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(bool(missing_programs()), reason="needs Slurm: apt-get install slurm-wlm munge")
+@pytest.mark.skipif(os.name != "posix" or os.geteuid() != 0, reason="starts the daemons of Slurm as root")
+def test_a_stranger_is_refused_by_jobs_of_slurm(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, root: Path
+) -> None:
+    """Hosts of a cluster have to reach the scheduler, so that it listens on one address of this host, not on all."""
+    pytest.importorskip("dask_jobqueue", reason=REASON)
+    monkeypatch.setenv("PYTHONPATH", str(root))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "slurm").mkdir()
+    with private_slurm(tmp_path / "slurm") as environment:
+        monkeypatch.setenv("SLURM_CONF", environment["SLURM_CONF"])
+        found = found_by_a_stranger(Slurm(2, partition="short", memory="1 GB"), tmp_path)
+    assert len(found["addresses"]) >= 2, "a scheduler and workers"
+    hosts = {host for host, _ in found["addresses"]}
+    assert hosts <= {distributed.utils.get_ip(), "127.0.0.1"} and not hosts & {"0.0.0.0", "::"}
     assert found["answers"] == [False] * 2 * len(found["addresses"])
     assert found["pages"] <= {None, 404}
 

@@ -30,6 +30,7 @@ from hpcsimkit.kernel.simulation import Simulation
 from hpcsimkit.reports.saved_results import SavedResults
 from hpcsimkit.results.result import Result
 from hpcsimkit.run import main
+from hpcsimkit.slurm.profile import Slurm
 from hpcsimkit.workloads import (
     days,
     default_workload,
@@ -140,6 +141,51 @@ default = true
 name = "gpu"
 machines = ["gpu1", "node?"]
 priority = 1
+"""
+SLURM_CONF = """\
+ClusterName=tiny  # a comment
+SchedulerParameters=bf_interval=60,bf_window=1440,bf_max_job_test=50,default_queue_depth=20,partition_job_depth=9
+PriorityFlags=ACCRUE_ALWAYS,NO_NORMAL_PART
+PriorityDecayHalfLife=7-0
+PriorityWeightAge=1000
+PriorityWeightFairshare=2000
+PriorityWeightTRES=CPU=100,Mem=50,GRES/gpu=300
+AccountingStorageEnforce=limits,qos
+PreemptType=preempt/qos
+PreemptMode=REQUEUE
+NodeName=node[1-2] CPUs=32 RealMemory=128000 Feature=intel,ib \\
+  Weight=10
+NodeName=gpu1 Sockets=2 CoresPerSocket=32 RealMemory=512000 Gres=gpu:4 State=UNKNOWN
+NodeSet=small Nodes=node[1-2]
+PartitionName=DEFAULT MaxTime=2-0 DefaultTime=1:00:00
+PartitionName=batch Nodes=small Default=YES PriorityTier=2 TRESBillingWeights="CPU=1.0,Mem=0.25G"
+PartitionName=gpu Nodes=ALL QOS=ofgpu PriorityJobFactor=10
+"""
+GRES_CONF = "NodeName=gpu1 Name=gpu Type=a100 File=/dev/nvidia[0-3]\n"
+QOS_TABLE = """\
+Name|Priority|Preempt|PreemptMode|Flags|UsageFactor|GrpTRES|GrpJobs|MaxWall|MaxTRESPU|MaxJobsPU|GrpTRESRunMins
+normal|10|||OverPartQOS|1.000000|||1-00:00:00||3|
+high|100|normal|requeue||2.0|cpu=24,gres/gpu:a100=2|||||cpu=90000
+ofgpu|0|||||||2-00:00:00|gres/gpu=4||
+"""
+DUMP = """\
+# a comment
+Cluster - 'tiny':Fairshare=1:QOS='normal'
+Parent - 'root'
+User - 'root':DefaultAccount='root':AdminLevel='Administrator':Fairshare=1
+Account - 'physics':Description='physics':Fairshare=40:GrpTRES=cpu=64,gres/gpu:a100=4:MaxJobs=9
+Account - 'chemistry':Fairshare=parent:MaxWallDurationPerJob=2880
+Parent - 'physics'
+User - 'ada':DefaultAccount='physics':Fairshare=1:QOS='high,normal'
+Parent - 'chemistry'
+User - 'ben':Fairshare=3
+"""
+ASSOC_TABLE = """\
+Cluster|Account|User|Partition|Share|GrpJobs|GrpTRES|MaxJobs|QOS
+tiny|root|||1||||normal
+tiny|physics|||40||cpu=64||normal
+tiny|physics|ada||1|||2|normal
+tiny|chemistry|ben|gpu|1||||normal
 """
 CALENDAR = """\
 [[calendar]]
@@ -414,6 +460,10 @@ def _partitions(name: str) -> object:
     return read_partitions(name, Machines.read("m.csv"))
 
 
+def _profile(name: str) -> object:
+    return repr(Slurm.read(Path(name).parent))
+
+
 def parquet_files() -> Files:
     """Return a table of PM100 and one of F-DATA."""
     times = {
@@ -452,6 +502,15 @@ PLACED = ("compare", "{}", "--machines", "m.csv", "-p", "drf+easy", "--no-report
 PARTITIONED = (
     "compare", "jobs.sacct", "--machines", "m.csv", "--partitions", "{}", "-p", "fcfs+easy", "--no-report", "--out", "made",
 )  # fmt: skip
+
+CONFIGURED = ("compare", "jobs.sacct", "--slurm", ".", "--no-report", "--out", "made")
+SLURM_FILES = {
+    "slurm.conf": SLURM_CONF,
+    "gres.conf": GRES_CONF,
+    "qos.txt": QOS_TABLE,
+    "dump.cfg": DUMP,
+    "assoc.txt": ASSOC_TABLE,
+}
 
 RESERVED = (
     "compare", "jobs.sacct", "--machines", "m.csv", "--calendar", "{}", "-p", "fcfs+easy", "--no-report", "--out", "made",
@@ -499,6 +558,14 @@ KINDS: dict[str, Kind] = {
     "scontrol": Kind(
         text_file("partitions.txt", SCONTROL, m_csv=MACHINES_CSV, jobs_sacct=SACCT), _partitions, (PARTITIONED,)
     ),
+    **{
+        f"slurm-{name}": Kind(
+            text_file(name, text, jobs_sacct=SACCT, slurm_conf=SLURM_CONF) if name != "slurm.conf"
+            else text_file(name, text, jobs_sacct=SACCT, qos_txt=QOS_TABLE),
+            _profile, (CONFIGURED,),
+        )
+        for name, text in SLURM_FILES.items()
+    },
     "calendar": Kind(
         text_file("calendar.toml", CALENDAR, m_csv=MACHINES_CSV, jobs_sacct=SACCT), read_calendar, (RESERVED,)
     ),

@@ -188,8 +188,6 @@ def test_wrong_calendars() -> None:
         run(placed, "fcfs", cluster=partitions, calendar=DRAIN)
     with pytest.raises(UsageError, match="know no calendar"):
         run(jobs, "fcfs", calendar=DRAIN, event_order=DirlabOrder())
-    with pytest.raises(UsageError, match="it knows no calendar, found"):
-        run(jobs, "fcfs", calendar=DRAIN, simulator="compiled")
 
 
 # --- against naive simulators ----------------------------------------------------------------------------

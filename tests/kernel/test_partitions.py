@@ -20,6 +20,7 @@ from hpcsimkit.errors import ScheduleError, UsageError
 from hpcsimkit.experiments.parts.registry import make
 from hpcsimkit.kernel.decision import Decision, External
 from hpcsimkit.kernel.event_order import DirlabOrder
+from hpcsimkit.kernel.ledger import Mode
 from hpcsimkit.kernel.observers import Promises, Timeline
 from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.kernel.simulation import Simulation
@@ -778,6 +779,23 @@ def test_a_plan_is_made_anew_when_a_planned_job_starts_in_another_partition() ->
     found = Simulation(workload, Pipeline(backfiller=Spy()), cluster).run()
     assert found.start_time.tolist() == [0, 0, 5, 20]
     assert plans == [(5, "b")]
+
+
+@pytest.mark.parametrize(("last", "start", "mode"), [(2, 10, Mode.READY), (0, 20, Mode.RESERVED)])
+def test_the_partition_in_which_a_job_starts_decides_whether_it_was_reserved(
+    last: int, start: int, mode: Mode
+) -> None:
+    """D was the first job that did not fit in a, and never in b, where C was; it may start in both, or in a alone.
+
+    a   AAAAAAAAAAAAAAAAAAAA        b   BBBBBBBBBBCCCCC
+                                        BBBBBBBBBBDDDDD
+    """
+    columns = {"submit_time": [0, 0, 1, 2], "run_time": [20, 10, 5, 5], "nodes": [1, 2, 1, 1]}
+    workload = Workload({**columns, "partition": [0, 1, 1, last]}, labels={"partition": ("a", "b", "a,b")})
+    cluster = Partitions([Partition("a", nodes=1), Partition("b", nodes=2)])
+    found = Simulation(workload, make("fcfs+easy"), cluster).run()
+    assert found.start_time.tolist() == [0, 0, 10, start]
+    assert found.mode.tolist() == [Mode.READY, Mode.READY, Mode.RESERVED, mode]
 
 
 def test_limits_of_a_job_in_all_and_on_each_node() -> None:

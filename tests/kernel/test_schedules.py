@@ -118,6 +118,12 @@ def test_easy_makes_the_reservation_anew_and_modes_tell_how_jobs_started() -> No
     assert result.mode.tolist() == [1, 2, 3]  # ready, reserved, backfilled
 
 
+@pytest.mark.parametrize(("name", "modes"), [("fcfs", [1, 1, 1]), ("fcfs+greedy", [1, 1, 3])])
+def test_without_reservations_no_job_is_reserved(name: str, modes: list[int]) -> None:
+    """B is the first job that does not fit, and starts in its turn: nothing was reserved for it."""
+    assert run(workload([(0, 3, 10, 3), (1, 5, 5, 4), (2, 5, 5, 1)], 4), name).mode.tolist() == modes
+
+
 @pytest.mark.parametrize(
     ("name", "expected"),
     [("fcfs+easy", [0, 10, 2, 15]), ("sjf+easy", [0, 10, 15, 2]), ("fcfs+easy-sjf", [0, 10, 15, 2])],

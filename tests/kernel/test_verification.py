@@ -21,6 +21,7 @@ from hpcsimkit.kernel import verified_capacity
 from hpcsimkit.kernel.begun import Begun
 from hpcsimkit.kernel.decision import External
 from hpcsimkit.kernel.event_order import DirlabOrder
+from hpcsimkit.kernel.job_gates import ArrayLimits, BeginTimes, Holds, Licenses
 from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.kernel.policy import Policy
 from hpcsimkit.kernel.simulation import Simulation
@@ -33,9 +34,10 @@ from tests.kernel.helpers import needs_numba
 
 FOUR = {
     "submit_time": [0, 1, 2, 30], "run_time": [10, 10, 5, 3], "requested_time": [10, 12, 4, 3],
-    "nodes": [2, 4, 1, 1],
+    "nodes": [2, 4, 1, 1], "begin_time": [-1, -1, -1, 40], "hold_until": [-1, -1, 25, -1], "array_job": [7, 7, -1, -1],
+    "array_limit": [1, 1, -1, -1], "licenses": [-1, 0, 1, 2],
 }  # fmt: skip
-"""Jobs that FCFS starts at 0, 10, 20 and 30 s on four nodes."""
+"""Jobs that FCFS starts at 0, 10, 20 and 30 s on four nodes, with gates the last two at 25 and 40 s."""
 
 DEPENDENT = {**FOUR, "id": [1, 2, 3, 4], "preceding": [-1, -1, 1, 3], "think_time": [-1, -1, 7, -1]}
 
@@ -71,7 +73,8 @@ def longer(row: int, seconds: int) -> Change:
 
 def simulation(columns: Mapping[str, Any] = FOUR, size: Any = 4, **options: Any) -> Simulation:
     resources = ("cpus", "gpus") if "cpus" in columns else ()
-    jobs = Workload(columns, labels=options.pop("labels", {}), resources=resources)
+    labels = {"licenses": ("a,b", "b", "a:2"), **options.pop("labels", {})}
+    jobs = Workload(columns, labels=labels, resources=resources)
     return Simulation(jobs, make("fcfs"), size, name="mine", simulator="simpy", **options)
 
 
@@ -100,6 +103,14 @@ ON_NODES: list[tuple[Any, dict[str, Any], Change, str]] = [
         "job 3 .* it needs 4 s, found 7 s"),
     ("before the run begins", {"begun": Begun(at=4, started={0: 0})}, moved(2, -17),
         "job 3 starts at t=3 s; as the run begins at t=4 s, it needs 4 s"),
+    ("a begin time", {"gates": (BeginTimes(), Holds())}, moved(3, -1),
+        "job 4 starts at t=39 s, before its begin_time of 40 s"),
+    ("a hold", {"gates": (BeginTimes(), Holds())}, moved(2, -4), "job 3 starts at t=21 s, before its hold_until of 25 s"),
+    ("an array", {"gates": (ArrayLimits(),)}, moved(1, -9), "job 2 starts at t=1 s, when 2 jobs of array 7 run, of 1"),
+    ("licences", {"licenses": {"a": 9, "b": 1}}, moved(2, -1),
+        "job 3 starts at t=19 s, when 2 licences 'b' are in use, of 1"),
+    ("a gate of licences", {"gates": (Licenses({"a": 2, "b": 3}),)}, moved(1, 15),
+        "job 4 starts at t=30 s, when 3 licences 'a' are in use, of 2"),
     ("a job that runs", {"begun": Begun(at=4, started={0: 0})}, moved(0, 1),
         "job 1 starts at t=1 s; as the run begins at t=4 s, it needs 0 s"),
 ]  # fmt: skip

@@ -343,6 +343,28 @@ def test_whole_nodes_by_the_command_line() -> None:
     assert list(shared.notes)[-1].startswith("asked for nodes of one user only")
 
 
+def test_partitions_by_the_command_line() -> None:
+    """All that are named, if the job ran in one of them; a command that is wrapped is not looked at."""
+    lines = (
+        "sbatch -p cpu,spot x.sh",
+        "sbatch --partition=spot,cpu x",
+        "sbatch -p a,b x",
+        "sbatch --wrap 'mkdir -p cpu,b'",
+        "sbatch -pcpu,b",
+    )
+    rows = [job(n, "cpu=1,node=1", Partition="cpu", SubmitLine=line) for n, line in enumerate(lines, start=1)]
+    w = read(log_of(*rows))
+    assert [w.label("partition", value) for value in w.partition.tolist()] == [
+        "cpu,spot",
+        "spot,cpu",
+        "cpu",
+        "cpu",
+        "cpu,b",
+    ]
+    assert {w.label("queue", value) for value in w.queue.tolist()} == {"cpu"}
+    assert w.notes["several partitions asked for (SubmitLine): may start in any of them"] == 3
+
+
 def test_rules_of_sharing_that_are_not_simulated_are_noted(tmp_path: Path) -> None:
     path = tmp_path / "p.txt"
     lines = (

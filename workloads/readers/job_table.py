@@ -18,7 +18,7 @@ from hpcsimkit.errors import UsageError, WorkloadError, close_words
 from hpcsimkit.io.documents import csv_text
 from hpcsimkit.io.files import write_bytes
 from hpcsimkit.io.formats import Format
-from hpcsimkit.io.units import MEMORY_UNITS, MIG, memory_bytes, total_of
+from hpcsimkit.io.units import MEMORY_UNITS, MIG, is_whole_number, memory_bytes, total_of
 from hpcsimkit.jobs.columns import AMOUNT_LIMIT, GATE_COLUMNS, LOG_COLUMNS, TEXT_COLUMNS, Column
 from hpcsimkit.jobs.job import UNKNOWN
 from hpcsimkit.jobs.workload import Workload
@@ -271,7 +271,7 @@ def _kinds(sieve: Sieve) -> tuple[Column, tuple[str, ...]]:
         number, _, name = text.partition("=")
         if not text:
             return UNKNOWN
-        if not (number.isascii() and number.isdigit() and len(number) < 5):
+        if not is_whole_number(number, 4):
             raise UsageError(
                 f"a whole number below 10000, with or without a name (0=dgemm) needed, found {text!r}"
             )

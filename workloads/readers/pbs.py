@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 
 from hpcsimkit.errors import UsageError
 from hpcsimkit.io.formats import Format
+from hpcsimkit.io.units import is_whole_number
 from hpcsimkit.jobs.columns import AMOUNT_LIMIT
 from hpcsimkit.jobs.job import UNKNOWN
 from hpcsimkit.jobs.workload import Workload
@@ -177,7 +178,7 @@ def _chunk(text: str) -> tuple[int, dict[str, str]]:
     ((2, {'ncpus': '4', 'mem': '8gb'}), (1, {'ppn': '4'}))
     """
     first, *rest = text.split(":")
-    number = int(first) if first.isascii() and first.isdigit() and len(first) < 10 else 1
+    number = int(first) if is_whole_number(first, 9) else 1
     parts = rest if "=" not in first else [first, *rest]
     return number, dict(part.split("=", 1) for part in parts if "=" in part)
 

@@ -109,6 +109,9 @@ WHOLE_NODES = re.compile(r"(?:^|\s)--exclusive(?=\s|$)")
 ONE_USER = re.compile(r"(?:^|\s)--exclusive=(?:user|mcs)\b")
 """Options in the command line of a job for nodes that are not shared."""
 
+PARTITIONS = re.compile(r"\s(?:-p\s*|--partition[=\s]\s*)([\w.-]+(?:,[\w.-]+)+)(?=\s|$)")
+"""Option in the command line of a job for several partitions."""
+
 MOMENTS = ("Submit", "Eligible", "Start", "End")
 MOST_DIFFERENCE = 3
 """Difference between the run time and that from start to end that is due to rounding [s]."""
@@ -251,6 +254,8 @@ def read_sacct(
     - ``user, group, partition, qos`` are ``User, Account, Partition, QOS``, with names in the labels, and
       ``queue`` is also the partition. ``status`` is ``State`` in the codes of SWF; ``recorded_wait_time`` is
       the time from submission to start.
+    - A job whose command line (``SubmitLine``) names several partitions, one of them its own, is of all of
+      them; ``queue`` is that in which it ran. ``notes`` counts such jobs.
     - Job numbers are ``JobIDRaw``, else ``JobID``; if these are not plain numbers (array tasks ``7_1``), jobs
       are numbered from 0 and ``labels["id"]`` holds the original cells.
     - ``Elapsed`` is without the time for which a job was suspended; ``notes`` has this time.
@@ -636,6 +641,24 @@ def _nothing_allocated(sieve: Sieve, states: Cells) -> Mask:
     return _among(states, {"CANCELLED"})
 
 
+def _asked_partitions(sieve: Sieve) -> Cells:
+    """Return the partition of each job, or all that its command line names, if that is one of them."""
+    table = sieve.table
+    named = changed(table.columns["SubmitLine"], _partitions_in)
+    pairs = list(zip(table.columns["Partition"], named, strict=True))
+    several = np.array(
+        [part in several.split(",") and part != several for part, several in pairs], dtype=bool
+    )
+    sieve.note("several partitions asked for (SubmitLine): may start in any of them", several)
+    return [names if chosen else part for (part, names), chosen in zip(pairs, several.tolist(), strict=True)]
+
+
+def _partitions_in(line: str) -> str:
+    """Return the partitions in the options of a command line, if they are several; ``--wrap`` ends them."""
+    found = PARTITIONS.search(line.partition("--wrap")[0])
+    return "" if found is None else found[1]
+
+
 def _names(sieve: Sieve) -> tuple[dict[str, Column], dict[str, tuple[str, ...]]]:
     """Return the columns of users, accounts, partitions, QOS and status, and the names for their numbers."""
     columns: dict[str, Column] = {}
@@ -643,6 +666,9 @@ def _names(sieve: Sieve) -> tuple[dict[str, Column], dict[str, tuple[str, ...]]]
     for name, field in NAMES.items():
         if field in sieve.table.columns:
             columns[name], labels[name] = sieve.labelled(sieve.table.columns[field], numbers=False)
+    if {"Partition", "SubmitLine"} <= sieve.table.columns.keys():
+        cells = _asked_partitions(sieve)
+        columns["partition"], labels["partition"] = sieve.labelled(cells, numbers=False)
     if "State" in sieve.table.columns:
         columns["status"] = sieve.parse("State", status)
     if "Restarts" in sieve.table.columns:

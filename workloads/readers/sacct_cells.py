@@ -13,6 +13,7 @@ from collections.abc import Callable
 from fractions import Fraction
 
 from hpcsimkit.errors import UsageError
+from hpcsimkit.io.units import is_whole_number
 from hpcsimkit.jobs.columns import AMOUNT_LIMIT
 from hpcsimkit.jobs.constraint import bare, counted
 from hpcsimkit.jobs.job import UNKNOWN
@@ -80,7 +81,7 @@ def count(text: str) -> int:
 
 def _amount(text: str, what: str, unit: int = 1) -> int:
     """Return an amount in whole units, rounded up; `unit` is that of a number without a letter."""
-    if text.isdigit() and text.isascii() and len(text) < 10:
+    if is_whole_number(text, 9):
         return int(text) * unit
     match = AMOUNT.fullmatch(text)
     if match is None or not text.isascii():

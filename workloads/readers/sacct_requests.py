@@ -32,7 +32,7 @@ from hpcsimkit.workloads.readers.tables import (
     parse,
 )
 
-__all__ = ["LEFT_OUT", "SACCT_FEATURES", "constraints", "first_known", "requested_amounts"]
+__all__ = ["LEFT_OUT", "MORE_ALLOCATED", "SACCT_FEATURES", "constraints", "first_known", "requested_amounts"]
 
 SACCT_FEATURES = ("constraints", "partition", "gpu_type")
 """Sources of the required features of a job's machines."""

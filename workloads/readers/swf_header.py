@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
+from hpcsimkit.io.units import is_whole_number
 from hpcsimkit.jobs.workload import Workload
 
 __all__ = [
@@ -80,15 +81,15 @@ def header_number(header: Mapping[str, str], key: str) -> int | None:
     [1024, 128, None, None, None]
     """
     found = SIZE.match(_values(header).get(key.lower(), ""))
-    number = int(re.sub(r"\D", "", found[1] or found[2])) if found else 0
-    return number if 0 < number < 2**31 else None
+    digits = re.sub(r"\D", "", found[1] or found[2]) if found else ""
+    return int(digits) if is_whole_number(digits) and 0 < int(digits) < 2**31 else None
 
 
 def unclear_number(header: Mapping[str, str], key: str) -> str:
     """Return a value that begins with a digit, but has no number that is understood; else an empty text."""
     text = _values(header).get(key.lower(), "").strip()
     known = re.fullmatch(r"0+(\.0*)?", text) or header_number(header, key) is not None
-    return text if text[:1].isdigit() and not known else ""
+    return text if is_whole_number(text[:1]) and not known else ""
 
 
 def header_to_write(workload: Workload) -> dict[str, str]:

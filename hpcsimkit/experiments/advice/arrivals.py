@@ -24,8 +24,8 @@ class PastArrivals:
     """Submissions of the past, which take the place of those to come.
 
     Each week to come is one of the last weeks, as a whole, so that bursts of submissions and the habits of
-    users stay together. If the log is shorter than a week, days take the place of weeks; if it is shorter than
-    a day, all of it is repeated.
+    users stay together. If the log is shorter than a week, days take the place of weeks; if it is shorter
+    than a day, all of it is repeated.
 
     Parameters
     ----------

@@ -18,7 +18,7 @@ from hpcsimkit.experiments.parts.named_parts import known_metrics, metric_named
 from hpcsimkit.experiments.parts.trust import code_in
 from hpcsimkit.experiments.settings.engine_table import EngineTable, Parallel
 from hpcsimkit.experiments.settings.toml_lines import Location, toml_text
-from hpcsimkit.experiments.source import Source, sha256_of
+from hpcsimkit.experiments.source import CONFIGURED, Source, sha256_of
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.gate import Dependencies
 from hpcsimkit.results.metrics import METRICS, Metric
@@ -57,6 +57,10 @@ MACHINE_POLICIES = (
 """
 
 
+PARTITION_POLICIES = ("fcfs", "fcfs+easy")
+"""Default policies beside that of Slurm's configuration."""
+
+
 class Experiment(Source, Parallel):
     """Settings of a comparison of policies on a workload.
 
@@ -66,7 +70,8 @@ class Experiment(Source, Parallel):
     ----------
     policies : list of str
         Names of policies in the form of :func:`hpcsimkit.experiments.parts.registry.make`, each once; by
-        default `STANDARD_POLICIES`, on machines `MACHINE_POLICIES`.
+        default `STANDARD_POLICIES`, on machines `MACHINE_POLICIES`, with `slurm` ``as-configured`` and two
+        more.
     warmup : float
         Time after the first submission [s], 0 or more; metrics leave out jobs submitted in it. Default: 0.
     cooldown : float
@@ -129,15 +134,17 @@ class Experiment(Source, Parallel):
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
-        if self.machines is not None and "policies" not in self.model_fields_set:
-            object.__setattr__(self, "policies", list(MACHINE_POLICIES))  # still a default
+        if "policies" not in self.model_fields_set and (self.machines is not None or self.slurm is not None):
+            usual = MACHINE_POLICIES if self.slurm is None else (CONFIGURED, *PARTITION_POLICIES)
+            object.__setattr__(self, "policies", list(usual))  # still a default
         return self
 
     # --- reading and saving --------------------------------------------------------------------------
 
     def _parts(self) -> Iterator[tuple[Location, Callable[[], object]]]:
         """Yield the locations of names and tables, each with a function that constructs its object."""
-        policies = list(enumerate(self.policies if "policies" in self.constructed else ()))
+        named = enumerate(self.policies if "policies" in self.constructed else ())
+        policies = [each for each in named if each[1] != CONFIGURED or self.slurm is None]
         for index, name in policies:  # all of them before anything is imported
             yield ("policies", index), partial(registry.check, name, self.import_from, self.trust)
         yield from super()._parts()

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from hpcsimkit.cluster.failure_files import read_failures
 from hpcsimkit.cluster.outages import Failures, OutageSource
 from hpcsimkit.errors import UsageError, nearest
+from hpcsimkit.io.units import is_whole_number
 from hpcsimkit.kernel.after_jobs import AfterJobs
 from hpcsimkit.kernel.begun import BeginAt
 from hpcsimkit.kernel.gate import Gate
@@ -133,7 +134,7 @@ def begin_at_of(text: str, policy_named: Callable[[str], Policy]) -> BeginAt:
     if comma and not name:
         raise UsageError(f"the name of a policy is needed after the comma, found {text!r}")
     at: int | str = time
-    if time.lstrip("-").isdecimal():
+    if is_whole_number(time.removeprefix("-")):
         at = int(time)
     else:
         date(time)

@@ -9,6 +9,7 @@ from hpcsimkit.errors import UsageError, nearest
 from hpcsimkit.experiments.comparison.experiment import Experiment
 from hpcsimkit.experiments.generate import Generate
 from hpcsimkit.experiments.sweep.windows import Windows
+from hpcsimkit.io.units import is_whole_number
 
 POLICY, PERIOD, SEED, QUESTION = "policy", "period", "seed", "question"
 """Names of the axes of policies, of windows or scheduling periods, of seeds, and of keys of a question."""
@@ -88,9 +89,9 @@ def parsed_axis(text: str) -> tuple[str, Any]:
         raise UsageError(f"--axis needs key=value,value,..., found {text!r}")
     key = key.strip().replace("-", "_")
     first, colon, count = values.partition(":")
-    if colon and first.strip().isdigit() and count.strip().isdigit():
+    if colon and is_whole_number(first.strip()) and is_whole_number(count.strip()):
         return key, {"first": int(first), "count": int(count)}
-    if key == PERIOD and not values.replace(",", "").strip().isdigit():
+    if key == PERIOD and not is_whole_number(values.replace(",", "").strip()):
         return key, {"length": values.strip()}
     return key, [_literal(each.strip()) for each in values.split(",") if each.strip()]
 

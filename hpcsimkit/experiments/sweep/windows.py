@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from hpcsimkit.errors import UsageError
+from hpcsimkit.jobs.columns import TIME_LIMIT
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.workloads.readers.local_time import Calendar, calendar_of
 
@@ -24,12 +25,14 @@ def duration(text: Any) -> int:
     >>> duration("4 weeks"), duration("1.5 days"), duration(90)
     (2419200, 129600, 90)
     """
-    match = re.fullmatch(r"(\d+(?:\.\d+)?) *([a-z]*?)s?", str(text).strip().lower())
+    match = re.fullmatch(r"(\d{1,18}(?:\.\d{1,18})?) *([a-z]*?)s?", str(text).strip().lower())
     if match is None or isinstance(text, bool) or (match[2] or "s") not in UNITS:
         raise UsageError(f"a duration such as '4 weeks' or 3600 [s] is needed, found {text!r}")
     seconds = round(float(match[1]) * UNITS[match[2] or "s"])
     if seconds < 1:
         raise UsageError(f"a duration of at least 1 s is needed, found {text!r}")
+    if seconds > TIME_LIMIT:
+        raise UsageError(f"a duration of at most {TIME_LIMIT} s is needed, found {text!r}")
     return seconds
 
 

@@ -215,8 +215,9 @@ def test_every_field_can_be_said_in_toml(tmp_path) -> None:
         "partitions_sha256": "0" * 64,
         "partition_column": "queue",
     }
+    configured = {"slurm": "conf", "slurm_sha256": "0" * 64}
     rules = {"semantics": "dirlab"}
-    assert set(values) | set(on_machines) | set(in_partitions) | set(rules) == set(
+    assert set(values) | set(on_machines) | set(in_partitions) | set(configured) | set(rules) == set(
         Experiment.model_fields
     ) - {
         "generate",
@@ -226,7 +227,7 @@ def test_every_field_can_be_said_in_toml(tmp_path) -> None:
     (tmp_path / "e.toml").write_text(toml_text(values))
     experiment = Experiment.read(tmp_path / "e.toml")
     assert experiment.model_dump(
-        exclude={"generate", "allow_code", "engine", *on_machines, *in_partitions, *rules}
+        exclude={"generate", "allow_code", "engine", *on_machines, *in_partitions, *configured, *rules}
     ) == {
         **values,
         "log": str(log),
@@ -237,6 +238,9 @@ def test_every_field_can_be_said_in_toml(tmp_path) -> None:
         **on_machines,
         "machines": str(tmp_path / "m.csv"),
     }
+    (tmp_path / "e.toml").write_text(toml_text(configured))
+    experiment = Experiment.read(tmp_path / "e.toml")
+    assert experiment.slurm == str(tmp_path / "conf") and experiment.policies[0] == "as-configured"
     (tmp_path / "e.toml").write_text(toml_text(in_partitions))
     experiment = Experiment.read(tmp_path / "e.toml")
     assert experiment.model_dump(include=set(in_partitions)) == {

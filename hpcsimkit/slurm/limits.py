@@ -1,0 +1,299 @@
+"""Limits of QOS and associations, and the reasons that Slurm names for jobs that they hold.
+
+The order of the rules is that in which Slurm looks: of several limits that apply, the first gives the reason.
+A limit of the partition QOS takes the place of the same limit of the QOS of a job, unless that has the flag
+``OverPartQOS``. Limits of associations hold up to the root.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from hpcsimkit.slurm.accounts import Associations, Qos
+from hpcsimkit.slurm.tres import Amounts, reason_word
+
+__all__ = ["Ask", "LimitBook", "qos_in_order"]
+
+MINUTE = 60
+
+OF_JOB = ("job", "node", "least")
+"""Scopes of limits that concern a job by itself: it can never start beyond them."""
+
+
+class Ask(NamedTuple):
+    """What limits need to know of a job in a partition.
+
+    Attributes
+    ----------
+    row : int
+        Row of the job.
+    user, account : str
+        Names.
+    place : int
+        Place of its association.
+    qos : tuple of Qos
+        QOS whose limits hold, that which comes first in front.
+    amounts : mapping of str to float
+        Amounts that it asks for, or has, in all.
+    nodes : float
+        Number of nodes.
+    limit : int
+        Time limit [s].
+    """
+
+    row: int
+    user: str
+    account: str
+    place: int
+    qos: tuple[Qos, ...]
+    amounts: Amounts
+    nodes: float
+    limit: int
+
+
+class Rule(NamedTuple):
+    """A kind of limit.
+
+    Attributes
+    ----------
+    name : str
+        Name of the limit.
+    scope : str
+        Jobs that count: those of the whole ``"group"``, of the ``"user"`` or ``"account"`` within it, or the
+        ``"job"`` by itself, on each ``"node"``, or as the ``"least"`` amount.
+    measure : str
+        Measure: ``"jobs"``, ``"tres"``, ``"minutes"`` (of resources), ``"wall"``.
+    reason : str or callable
+        The reason, or a function that returns it for a resource.
+    """
+
+    name: str
+    scope: str
+    measure: str
+    reason: str | Callable[[str], str]
+
+
+def _per(before: str, limit: str, other: str, gres: str | None = None) -> Callable[[str], str]:
+    """Return a function of the name of a reason: CPUs and nodes end otherwise than the rest."""
+
+    def reason(resource: str) -> str:
+        word = reason_word(resource)
+        ends = {"Cpu": limit, "Node": limit, "GRES": other if gres is None else gres}
+        return f"{before}{word}{ends.get(word, other)}"
+
+    return reason
+
+
+def _minutes(before: str, end: str, other: str) -> Callable[[str], str]:
+    """Return a function of the name of a reason that counts minutes."""
+
+    def reason(resource: str) -> str:
+        word = {"Cpu": "CPU", "Memory": "Mem"}.get(reason_word(resource), reason_word(resource))
+        return f"{before}{word}{end if word == 'CPU' else other}"
+
+    return reason
+
+
+def _memory_is_mem(reason: Callable[[str], str]) -> Callable[[str], str]:
+    return lambda resource: reason(resource).replace("Memory", "Mem")
+
+
+QOS_RULES = (
+    Rule("GrpJobs", "group", "jobs", "QOSGrpJobsLimit"),
+    Rule("MaxJobsPA", "account", "jobs", "MaxJobsPerAccount"),
+    Rule("MaxJobsPU", "user", "jobs", "QOSMaxJobsPerUserLimit"),
+    Rule("MaxWall", "job", "wall", "QOSMaxWallDurationPerJobLimit"),
+    Rule("GrpTRES", "group", "tres", _memory_is_mem(_per("QOSGrp", "Limit", "Limit", ""))),
+    Rule("GrpTRESRunMins", "group", "minutes", _minutes("QOSGrp", "RunMinutesLimit", "RunMinutes")),
+    Rule("MaxTRESMins", "job", "minutes", _minutes("QOSMax", "MinutesPerJobLimit", "MinutesPerJob")),
+    Rule("MaxTRES", "job", "tres", _per("QOSMax", "PerJobLimit", "PerJob")),
+    Rule("MaxTRESPerNode", "node", "tres", _per("QOSMax", "PerNode", "PerNode")),
+    Rule("MaxTRESPA", "account", "tres", _per("Max", "PerAccount", "PerAccount")),
+    Rule("MaxTRESPU", "user", "tres", _per("QOSMax", "PerUserLimit", "PerUser")),
+    Rule("MinTRES", "least", "tres", lambda resource: f"QOSMin{reason_word(resource)}NotSatisfied"),
+)
+
+OWN_RULES = (
+    Rule("MaxJobs", "group", "jobs", "AssocMaxJobsLimit"),
+    Rule("MaxWall", "job", "wall", "AssocMaxWallDurationPerJobLimit"),
+    Rule("MaxTRESMins", "job", "minutes", _minutes("AssocMax", "MinutesPerJobLimit", "MinutesPerJob")),
+    Rule("MaxTRES", "job", "tres", _memory_is_mem(_per("AssocMax", "PerJobLimit", "PerJob"))),
+    Rule("MaxTRESPerNode", "node", "tres", _memory_is_mem(_per("AssocMax", "PerNode", "PerNode"))),
+)
+"""Rules of the association of a job, which inherits the limits of those above it."""
+
+UP_RULES = (
+    Rule("GrpJobs", "group", "jobs", "AssocGrpJobsLimit"),
+    Rule("GrpTRES", "group", "tres", _memory_is_mem(_per("AssocGrp", "Limit", "Limit", ""))),
+    Rule("GrpTRESRunMins", "group", "minutes", _minutes("AssocGrp", "RunMinutesLimit", "RunMinutes")),
+)
+"""Rules of the association of a job and of all above it."""
+
+
+@dataclass
+class _Group:
+    """The running jobs that count for some limits."""
+
+    amounts: dict[str, float] = field(default_factory=dict)
+    rows: dict[int, tuple[Amounts, int]] = field(default_factory=dict)
+    """What each job has, and the end of its limit [s]."""
+
+    def add(self, ask: Ask, end: int) -> None:
+        """Add a job that has started."""
+        self.rows[ask.row] = ask.amounts, end
+        for name, amount in ask.amounts.items():
+            self.amounts[name] = self.amounts.get(name, 0.0) + amount
+
+    def remove(self, row: int) -> None:
+        """Remove a job that runs no longer."""
+        amounts, _ = self.rows.pop(row)
+        for name, amount in amounts.items():
+            self.amounts[name] -= amount
+
+    def minutes(self, name: str, now: int) -> float:
+        """Return an amount of all jobs, each times the minutes that are left of its limit."""
+        return sum(amounts.get(name, 0.0) * max(end - now, 0) for amounts, end in self.rows.values()) / MINUTE
+
+
+NOTHING = _Group()
+
+
+class LimitBook:
+    """What the running jobs of each QOS, user, account and association have, and which jobs a limit holds.
+
+    Parameters
+    ----------
+    associations : Associations
+        The tree of associations.
+
+    Examples
+    --------
+    >>> limited = Qos("limited", limits={"GrpJobs": 2, "MaxTRESPU": {"cpus": 8.0}})
+    >>> book = LimitBook(Associations())
+    >>> ask = lambda row, user, cpus: Ask(row, user, "", 0, (limited,), {"cpus": cpus}, 1, 600)
+    >>> book.start(ask(0, "ada", 6.0), now=0)
+    >>> book.reason(ask(1, "ada", 3.0), now=0), book.reason(ask(1, "ben", 3.0), now=0)
+    ('QOSMaxCpuPerUserLimit', '')
+    >>> book.start(ask(1, "ben", 3.0), now=0)
+    >>> book.reason(ask(2, "ada", 3.0), now=0)
+    'QOSGrpJobsLimit'
+    """
+
+    def __init__(self, associations: Associations) -> None:
+        self._tree = associations
+        self._paths = [tuple(associations.path(place)) for place in range(len(associations.each))]
+        self._groups: dict[tuple[Any, ...], _Group] = {}
+        self._groups_of: dict[int, list[tuple[Any, ...]]] = {}
+        self._own = [self._inherited(place) for place in range(len(associations.each))]
+        self._up = [
+            tuple(up for up in path if any(rule.name in associations.each[up].limits for rule in UP_RULES))
+            for path in self._paths
+        ]
+
+    def _inherited(self, place: int) -> Mapping[str, Any]:
+        found = {rule.name: self._tree.limit(place, rule.name) for rule in OWN_RULES}
+        return {name: limit for name, limit in found.items() if limit is not None}
+
+    # --- running jobs ------------------------------------------------------------------------------------
+
+    def start(self, ask: Ask, now: int) -> None:
+        """Enter a job that has started."""
+        keys: list[tuple[Any, ...]] = [("assoc", place) for place in self._paths[ask.place]]
+        for qos in ask.qos:
+            keys += [
+                (qos.name, "group"),
+                (qos.name, "user", ask.user),
+                (qos.name, "account", ask.account),
+            ]
+        self._groups_of[ask.row] = keys
+        for key in keys:
+            self._groups.setdefault(key, _Group()).add(ask, now + ask.limit)
+
+    def end(self, row: int) -> None:
+        """Enter that a job runs no longer."""
+        for key in self._groups_of.pop(row, ()):
+            self._groups[key].remove(row)
+
+    # --- waiting jobs ------------------------------------------------------------------------------------
+
+    def reason(self, ask: Ask, now: int) -> str:
+        """Return why a job may not start now; empty if it may."""
+        return next(self._reasons(ask, now, never=False), "")
+
+    def never(self, ask: Ask) -> str:
+        """Return why a job can never start, even if no other runs; empty if it can."""
+        return next(self._reasons(ask, 0, never=True), "")
+
+    def _reasons(self, ask: Ask, now: int, *, never: bool) -> Iterator[str]:
+        """Yield the reasons that hold a job, the first one first; with `never`, as if no job were running."""
+        for rule, limits, key in self._rules(ask):
+            group = NOTHING if never else self._groups.get(key, NOTHING)
+            reason = _beyond(rule, limits[rule.name], ask, group, now)
+            if reason:
+                yield reason
+
+    def _rules(self, ask: Ask) -> Iterator[tuple[Rule, Mapping[str, Any], tuple[Any, ...]]]:
+        """Yield the rules that hold for a job, with limits and the group that counts, in Slurm's order."""
+        first = {"jobs", "wall"}
+        of_qos = [*_of_qos(ask)]
+        own, each = self._own[ask.place], self._tree.each
+        for early in (True, False):
+            yield from (found for found in of_qos if (found[0].measure in first) == early)
+            for up in self._up[ask.place]:
+                for rule in UP_RULES:
+                    if rule.name in each[up].limits and (rule.measure in first) == early:
+                        yield rule, each[up].limits, ("assoc", up)
+            for rule in OWN_RULES:
+                if rule.name in own and (rule.measure in first) == early:
+                    yield rule, own, ("assoc", ask.place)
+
+
+def _of_qos(ask: Ask) -> Iterator[tuple[Rule, Mapping[str, Any], tuple[Any, ...]]]:
+    """Yield the rules of the QOS of a job; the first QOS that has a limit is the one that counts for it."""
+    keys = {"user": ask.user, "account": ask.account}
+    for rule in QOS_RULES:
+        qos = next((each for each in ask.qos if rule.name in each.limits), None)
+        if qos is not None:
+            scope = (rule.scope, keys[rule.scope]) if rule.scope in keys else ("group",)
+            yield rule, qos.limits, (qos.name, *scope)
+
+
+def _beyond(rule: Rule, limit: Any, ask: Ask, group: _Group, now: int) -> str:
+    """Return the reason of a rule if a job exceeds its limit together with a group; else an empty text."""
+    if limit is None:
+        return ""
+    if rule.measure == "jobs":
+        held = len(group.rows) + 1 > limit
+    elif rule.measure == "wall":
+        held = ask.limit > limit
+    else:
+        return next(_resources_beyond(rule, limit, ask, group, now), "")
+    assert isinstance(rule.reason, str)
+    return rule.reason if held else ""
+
+
+def _resources_beyond(rule: Rule, limits: Amounts, ask: Ask, group: _Group, now: int) -> Iterator[str]:
+    """Yield the reasons of the resources of which a job exceeds the limit."""
+    for name, limit in limits.items():
+        own = ask.amounts.get(name, 0.0)
+        if rule.scope == "node":
+            own /= ask.nodes
+        if rule.measure == "minutes":
+            own *= ask.limit / MINUTE
+            others = 0.0 if rule.scope in OF_JOB else group.minutes(name, now)
+        else:
+            others = 0.0 if rule.scope in OF_JOB else group.amounts.get(name, 0.0)
+        held = own < limit if rule.scope == "least" else own > 0 and own + others > limit
+        if held:
+            assert callable(rule.reason)
+            yield rule.reason(name)
+
+
+def qos_in_order(of_job: Qos | None, of_partition: Qos | None) -> tuple[Qos, ...]:
+    """Return the QOS whose limits hold for a job in a partition, the one that comes first in front."""
+    found: Sequence[Qos | None] = (of_partition, of_job)
+    if of_job is not None and of_job.over_partition:
+        found = (of_job, of_partition)
+    return tuple(each for each in found if each is not None)

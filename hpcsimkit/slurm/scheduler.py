@@ -1,0 +1,287 @@
+"""The scheduler: one order over all partitions, a main loop and a backfill, each with a clock of its own.
+
+See the section "Slurm's scheduling" of the simulation semantics.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hpcsimkit.cluster.allocation import Allocation
+from hpcsimkit.errors import UsageError
+from hpcsimkit.jobs.job import Job
+from hpcsimkit.kernel.ledger import Mode
+from hpcsimkit.kernel.policy import Policy
+from hpcsimkit.kernel.system import System
+from hpcsimkit.results.attempts import Outcome
+from hpcsimkit.slurm.limits import LimitBook
+from hpcsimkit.slurm.plan import Places, Plan, Ticket
+from hpcsimkit.slurm.preemption import victims
+from hpcsimkit.slurm.queue import Waiting
+from hpcsimkit.slurm.rules import Rules
+
+__all__ = ["SlurmScheduler"]
+
+WAITING = 1
+
+Mask = NDArray[np.bool_]
+
+
+class SlurmScheduler(Policy):
+    """Slurm as configured: priority, limits, main loop and backfill of a profile.
+
+    Parameters
+    ----------
+    profile : Rules
+        The configuration; the partitions are those of the run.
+    """
+
+    schedules_partitions = True
+
+    def __init__(self, profile: Rules) -> None:
+        self.profile = profile
+
+    def check(self) -> None:
+        """Raise a UsageError if the profile is none."""
+        if not isinstance(self.profile, Rules):
+            raise UsageError(f"a profile read from Slurm's files is needed, found {self.profile!r}")
+
+    def reset(self, system: System) -> None:
+        """Read the jobs of the run, and set the clocks."""
+        partitions = system.partitions
+        assert partitions is not None
+        _check(partitions)
+        profile = self.profile
+        self._system, self._clocks = system, profile.clocks
+        self._places = Places(partitions)
+        self._waiting = Waiting(profile, partitions, system)
+        self._book = LimitBook(self._waiting.associations)
+        self._begin = system.now
+        self._main_at: int | None = None  # time of the last main loop
+        self._changed = self._unplanned = self._unseen = (
+            True  # since the last main loop, backfill, full main loop
+        )
+        self._version = -1
+
+    # --- events ------------------------------------------------------------------------------------------
+
+    def on_submit(self, job: Job, system: System) -> None:
+        """Let the age of a job begin."""
+        self._waiting.joined(job.index, system.now)
+        self._change()
+
+    def on_start(self, job: Job, allocation: Any, system: System) -> None:
+        """Enter what a job uses."""
+        ask = self._waiting.running(job, system.ledger.partition_of(job.index), allocation)
+        self._waiting.start(ask, system.now)
+        if self.profile.limits:
+            self._book.start(ask, system.now)
+
+    def on_end(self, job: Job, system: System) -> None:
+        """Enter that a job uses nothing any more."""
+        if system.ledger.started(job.index) and self._waiting.runs(job.index):
+            self._leave(job, system)
+        self._change()
+
+    def on_stop(self, job: Job, why: Outcome, system: System) -> None:
+        """Enter that a job uses nothing any more."""
+        self._leave(job, system)
+        self._change()
+
+    def _leave(self, job: Job, system: System) -> None:
+        self._waiting.end(job.index, system.now)
+        self._book.end(job.index)
+
+    def _change(self) -> None:
+        self._changed = self._unplanned = self._unseen = True
+
+    # --- the two clocks ------------------------------------------------------------------------------------
+
+    def schedule(self, system: System) -> None:
+        """Run the loops that are due, and ask for a pass at the time of the next one."""
+        now, clocks = system.now, self._clocks
+        for job in system.newcomers:
+            self._refuse_for_ever(job, system)
+        if system.version != self._version:
+            self._change()
+        if self._waiting.calculate(now):
+            self._unplanned = self._unseen = True
+        regular = self._unseen and self._at_tick(now, clocks.sched_interval)
+        if regular or (self._changed and not clocks.defer and now >= self._soonest):
+            self._main_loop(system, whole=regular)
+        if clocks.bf_interval and self._unplanned and self._at_tick(now, clocks.bf_interval):
+            self._backfill(system)
+        self._version = system.version
+        system.wake(self._next(now) if len(system.queue) else None, planned=True)
+
+    @property
+    def _soonest(self) -> int:
+        """The time from which a main loop may follow the last one [s]."""
+        return self._begin if self._main_at is None else self._main_at + self._clocks.sched_min_interval
+
+    def _at_tick(self, now: int, interval: int) -> bool:
+        return (now - self._begin) % interval == 0
+
+    def _tick(self, now: int, interval: int) -> int:
+        """Return the next time of a clock after now [s]."""
+        return self._begin + ((now - self._begin) // interval + 1) * interval
+
+    def _next(self, now: int) -> int | None:
+        """Return the time of the next loop that can change anything [s]; None if none can."""
+        clocks = self._clocks
+        times = []
+        if self._changed and not clocks.defer:
+            times.append(max(self._soonest, now + 1))
+        if self._unseen:
+            times.append(self._tick(now, clocks.sched_interval))
+        if self._unplanned and clocks.bf_interval:
+            times.append(self._tick(now, clocks.bf_interval))
+        if self._system.anything_ahead:
+            times.append(self._waiting.next_calculation(now))
+        return min(times, default=None)
+
+    # --- the loops -------------------------------------------------------------------------------------
+
+    def _main_loop(self, system: System, *, whole: bool) -> None:
+        """Start jobs in order; one that lacks nodes closes its partition, and its nodes to all after it."""
+        clocks = self._clocks
+        most = 0 if whole else clocks.default_queue_depth
+        seen: Counter[int] = Counter()
+        blocked: set[int] = set()
+        free = np.ones(len(self._places.machines), dtype=np.bool_)
+        self._main_at, self._changed, self._unseen = system.now, False, False
+        for ticket in self._in_order(system):
+            job, part = ticket
+            if part in blocked or not self._may_start(ticket, system):
+                continue
+            if clocks.partition_job_depth and seen[part] >= clocks.partition_job_depth:
+                continue
+            if most and seen.total() >= most:
+                self._unseen = True
+                break
+            seen[part] += 1
+            allocation = self._places.first(ticket, system.room_for(job), free) or self._preempt(
+                ticket, free, system
+            )
+            if allocation is not None:
+                self._start(ticket, allocation, Mode.READY, system)
+                continue
+            blocked.add(part)
+            free &= ~self._places.of[part]
+            if len(blocked) == len(self._places.of):
+                break
+
+    def _preempt(self, ticket: Ticket, among: Mask, system: System) -> Allocation | None:
+        """Stop jobs for one that does not fit; return its allocation, or None if it must wait."""
+        profile, waiting = self.profile, self._waiting
+        if not profile.preempt:
+            return None
+        stopped = victims(
+            ticket, self._places, system, among, lambda job: waiting.may_preempt(ticket, job, system)
+        )
+        for job in stopped:
+            system.stop(job, requeue=waiting.requeues(job))
+        return self._places.first(ticket, system.room_for(ticket.job), among) if stopped else None
+
+    def _backfill(self, system: System) -> None:
+        """Give jobs in order their first places in one plan of all partitions; start those that are due."""
+        clocks, now = self._clocks, system.now
+        self._unplanned = False
+        plan: Plan | None = None
+        limits = _Tested(self)
+        started = 0
+        for ticket in self._in_order(system):
+            if not self._may_start(ticket, system) or limits.beyond(ticket):
+                continue
+            if limits.over:
+                break
+            if plan is None:
+                plan = Plan(self._places, system, clocks.bf_resolution)
+            length = plan.rounded(system.estimate(ticket.job))
+            start, allocation = plan.first_place(ticket, length, now)
+            if start - now > clocks.bf_window:
+                continue
+            if start == now:
+                self._start(ticket, allocation, Mode.BACKFILLED, system)
+                started += 1
+            plan.occupy(start, start + length, allocation)
+            if clocks.bf_max_job_start and started >= clocks.bf_max_job_start:
+                break
+
+    def _in_order(self, system: System) -> Iterator[Ticket]:
+        """Yield the waiting jobs by tier, priority and number; each in all of its partitions."""
+        for row, part in self._waiting.in_order():
+            if system.ledger.state[row] == WAITING:
+                yield Ticket(system.jobs[row], part)
+
+    def _start(self, ticket: Ticket, allocation: Allocation, mode: Mode, system: System) -> None:
+        job, part = ticket
+        system.ledger.explain(job.index, system.now, "")
+        system.start(job, allocation, mode, partition=self._waiting.names[part])
+
+    # --- limits ----------------------------------------------------------------------------------------
+
+    def _may_start(self, ticket: Ticket, system: System) -> bool:
+        """Return whether no limit holds a job in a partition; one that does is its reason."""
+        if not self.profile.limits:
+            return True
+        reason = self._book.reason(self._waiting.asks(ticket), system.now)
+        system.ledger.explain(ticket.job.index, system.now, reason)
+        return not reason
+
+    def _refuse_for_ever(self, job: Job, system: System) -> None:
+        """Reject a job that limits hold for ever in all of its partitions."""
+        if not self.profile.limits or not system.ledger.waits(job.index):
+            return
+        parts = self._waiting.parts_of(job.index)
+        reasons = [self._book.never(self._waiting.asks(Ticket(job, part))) for part in parts]
+        if all(reasons):
+            system.ledger.explain(job.index, system.now, reasons[0])
+            system.ledger.release(job.index, system.now, for_good=True)
+            system.reject(job)
+
+
+class _Tested:
+    """How many jobs a backfill has tested, and how many it may test."""
+
+    def __init__(self, scheduler: SlurmScheduler) -> None:
+        clocks = scheduler.profile.clocks
+        self._waiting = scheduler._waiting
+        self._most = clocks.bf_max_job_test
+        self._limits = (
+            clocks.bf_max_job_part,
+            clocks.bf_max_job_user,
+            clocks.bf_max_job_user_part,
+            clocks.bf_max_job_assoc,
+        )
+        self._counts: list[Counter[Any]] = [Counter() for _ in self._limits]
+        self._tested = 0
+        self.over = False
+
+    def beyond(self, ticket: Ticket) -> bool:
+        """Count a job; return whether a limit of its partition, user or association passes it over."""
+        ask = self._waiting.asks(ticket)
+        keys = ticket.part, ask.user, (ask.user, ticket.part), ask.place
+        for most, count, key in zip(self._limits, self._counts, keys, strict=True):
+            if most and count[key] >= most:
+                return True
+        for count, key in zip(self._counts, keys, strict=True):
+            count[key] += 1
+        self._tested += 1
+        self.over = bool(self._most) and self._tested > self._most
+        return False
+
+
+def _check(partitions: Any) -> None:
+    """Raise a UsageError for what the profile has another rule for."""
+    for part in partitions.parts:
+        for name, given in (("in_use", bool(part.in_use)), ("order", part.order is not None)):
+            if given:
+                raise UsageError(
+                    f"partition {part.name!r}: Slurm as configured has no {name}, but QOS and priorities"
+                )

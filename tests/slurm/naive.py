@@ -1,0 +1,166 @@
+"""A second Slurm, one second after the other, from the section "Slurm's scheduling" of the simulation semantics.
+
+It shares no code with the scheduler: nodes are lists, the plan is a list of what occupies them when.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass
+class Part:
+    """A partition: its nodes by number, tier, and part of the priority."""
+
+    nodes: list[int]
+    tier: int
+    value: int
+
+
+@dataclass
+class Work:
+    """A job; its rank is that of QOS and partition without age."""
+
+    number: int
+    at: int
+    run: int
+    limit: int
+    nodes: int
+    cpus: int
+    parts: list[int]
+    value: int
+    user: str
+    most: int  # running jobs of the user with this limit
+    start: int = -1
+    end: int = -1
+    where: list[int] = field(default_factory=list)
+
+
+@dataclass
+class Naive:
+    """The scheduler of small clusters; all times in seconds from the first submission."""
+
+    cpus: list[int]
+    parts: list[Part]
+    jobs: list[Work]
+    age: int
+    period: int
+    bf_interval: int
+    resolution: int
+    depth: int
+    tested: int
+    window: int
+    pause: int = 3
+    whole: int = 60
+
+    def run(self, horizon: int) -> list[int]:
+        begin = min(job.at for job in self.jobs)
+        main_at, changed, unseen, unplanned = -10, True, True, True
+        computed = begin
+        for now in range(begin, horizon):
+            for job in self.jobs:
+                if job.end == now or job.at == now:
+                    changed = unseen = unplanned = True
+            if now > begin and (now - begin) % self.period == 0:
+                computed, unseen, unplanned = now, True, True
+            if not any(job.at <= now and job.start < 0 for job in self.jobs):
+                continue
+            regular = unseen and (now - begin) % self.whole == 0
+            if regular or (changed and now - main_at >= self.pause):
+                main_at, changed = now, False
+                unseen, started = self._main(now, computed, 10**6 if regular else self.depth)
+                unplanned |= started
+            if unplanned and (now - begin) % self.bf_interval == 0:
+                unplanned = False
+                self._backfill(now, computed)
+        return [job.start for job in self.jobs]
+
+    def _free(self, now: int) -> list[int]:
+        free = list(self.cpus)
+        for job in self.jobs:
+            if job.start >= 0 and job.end > now:
+                for node in job.where:
+                    free[node] -= job.cpus
+        return free
+
+    def _order(self, now: int, computed: int) -> list[tuple[Work, int]]:
+        def rank(pair: tuple[Work, int]) -> tuple[int, int, int, int]:
+            job, part = pair
+            age = max(computed - job.at, 0)
+            priority = int(self.age * min(age / 1000, 1.0) + job.value + self.parts[part].value)
+            return -self.parts[part].tier, -max(priority, 1), job.number, part
+
+        waiting = [job for job in self.jobs if job.at <= now and job.start < 0]
+        return sorted(((job, part) for job in waiting for part in job.parts), key=rank)
+
+    def _held(self, job: Work, now: int) -> bool:
+        running = [
+            other
+            for other in self.jobs
+            if other.start >= 0 and other.end > now and other.user == job.user and other.most
+        ]
+        return bool(job.most) and len(running) >= job.most
+
+    def _start(self, job: Work, now: int, where: list[int]) -> None:
+        job.start, job.end, job.where = now, now + min(job.run, job.limit), where
+
+    def _main(self, now: int, computed: int, depth: int) -> tuple[bool, bool]:
+        blocked: set[int] = set()
+        closed: set[int] = set()
+        seen, started = 0, False
+        for job, part in self._order(now, computed):
+            if job.start >= 0 or part in blocked or self._held(job, now):
+                continue
+            if seen == depth:
+                return True, started
+            seen += 1
+            free = self._free(now)
+            fitting = [
+                node for node in self.parts[part].nodes if node not in closed and free[node] >= job.cpus
+            ]
+            if len(fitting) >= job.nodes:
+                self._start(job, now, fitting[: job.nodes])
+                started = True
+            else:
+                blocked.add(part)
+                closed |= set(self.parts[part].nodes)
+        return False, started
+
+    def _backfill(self, now: int, computed: int) -> None:
+        def up(seconds: int) -> int:
+            return -(-seconds // self.resolution) * self.resolution
+
+        taken = [  # first and last second, nodes, CPUs
+            (now, now + max(up(job.start + job.limit - now), self.resolution), job.where, job.cpus)
+            for job in self.jobs
+            if job.start >= 0 and job.end > now
+        ]
+        tested = 0
+        for job, part in self._order(now, computed):
+            if job.start >= 0 or self._held(job, now):
+                continue
+            if tested == self.tested:
+                break
+            tested += 1
+            for begin in sorted({now, *(end for _, end, _, _ in taken)}):
+                end = begin + up(job.limit)
+                fitting = [
+                    node
+                    for node in self.parts[part].nodes
+                    if self._least(node, begin, end, taken) >= job.cpus
+                ]
+                if len(fitting) >= job.nodes:
+                    break
+            if begin - now > self.window:
+                continue
+            if begin == now:
+                self._start(job, now, fitting[: job.nodes])
+            taken.append((begin, end, fitting[: job.nodes], job.cpus))
+
+    def _least(self, node: int, begin: int, end: int, taken: list[tuple[int, int, list[int], int]]) -> int:
+        here = [each for each in taken if node in each[2] and each[0] < end and each[1] > begin]
+        instants = {begin, *(max(first, begin) for first, _, _, _ in here)}
+        return min(
+            self.cpus[node] - sum(cpus for first, last, _, cpus in here if first <= at < last)
+            for at in instants
+        )

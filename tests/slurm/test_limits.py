@@ -1,0 +1,104 @@
+"""Limits of QOS and associations: which job waits, and for which reason."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.slurm.small import ACCOUNTS, QOS, jobs, profile, reasons, run
+
+LONG = {"run": 100, "limit": 300}
+
+
+def test_limits_of_a_qos(tmp_path: Path) -> None:
+    """E1: at most 2 jobs in all, 1 of a user, 8 CPUs of a user; the first rule in Slurm's order names the reason."""
+    rows = [
+        {**LONG, "qos": "limited", "cpus": 2},
+        {**LONG, "at": 3, "qos": "limited", "cpus": 2},
+        {**LONG, "at": 6, "qos": "limited", "cpus": 2, "user": "ben"},
+        {**LONG, "at": 9, "qos": "limited", "cpus": 2, "user": "cleo"},
+        {**LONG, "at": 9, "qos": "limited", "nodes": 3, "cpus": 8, "user": "dan"},
+        {**LONG, "at": 9, "cpus": 1, "user": "dan"},
+    ]
+    result = run(profile(tmp_path), jobs(*rows))
+    assert result.start_time.tolist() == [0, 100, 6, 106, -1, 9]
+    assert reasons(result, 1) == ["QOSMaxJobsPerUserLimit", "QOSGrpJobsLimit"]
+    assert reasons(result, 3) == ["QOSGrpJobsLimit"]
+    assert reasons(result, 4) == ["QOSMaxCpuPerJobLimit"]  # more than 16 CPUs: for ever
+
+
+def test_cpus_of_a_qos_and_its_wall_time(tmp_path: Path) -> None:
+    """E2: at most 24 CPUs in use; a job with a limit of two hours is refused for ever."""
+    rows = [
+        {**LONG, "qos": "high", "cpus": 8, "nodes": 2},
+        {**LONG, "at": 3, "qos": "high", "cpus": 16, "user": "ben"},
+        {**LONG, "at": 6, "qos": "high", "cpus": 8, "user": "cleo"},
+        {"at": 6, "limit": 7200, "qos": "high", "user": "cleo"},
+    ]
+    result = run(profile(tmp_path), jobs(*rows))
+    assert result.start_time.tolist() == [0, 100, 6, -1]
+    assert reasons(result, 1) == ["QOSGrpCpuLimit"]
+    assert reasons(result, 3) == ["QOSMaxWallDurationPerJobLimit"]
+
+
+def test_the_qos_of_a_partition_comes_first(tmp_path: Path) -> None:
+    """At most 4 GPUs of a user and 6 in all, by the partition; with OverPartQOS, those of the QOS of the job."""
+    rows = [
+        {**LONG, "partition": "gpu", "gpus": 2, "user": "cleo"},
+        {**LONG, "partition": "gpu", "gpus": 2, "user": "cleo"},
+        {**LONG, "at": 3, "partition": "gpu", "gpus": 1, "user": "cleo"},
+        {**LONG, "at": 6, "partition": "gpu", "gpus": 2, "user": "dan"},
+        {**LONG, "at": 9, "partition": "gpu", "gpus": 1, "user": "dan"},
+        {**LONG, "at": 9, "partition": "any", "gpus": 1, "user": "dan"},
+    ]
+    result = run(profile(tmp_path), jobs(*rows))
+    assert result.start_time.tolist() == [0, 0, 100, 6, 100, 9]
+    assert reasons(result, 2) == ["QOSMaxGRESPerUser", "QOSGrpGRES"] and reasons(result, 4) == ["QOSGrpGRES"]
+    over = QOS.replace("normal|10||||", "normal|10|||OverPartQOS|").replace(
+        "OverPartQOS|||||||", "OverPartQOS||||||gres/gpu=5|"
+    )
+    result = run(profile(tmp_path, qos=over), jobs(*rows))
+    assert result.start_time.tolist() == [0, 0, 3, 100, 9, 9]
+
+
+def test_a_limit_of_the_partition_takes_the_place_of_that_of_the_job(tmp_path: Path) -> None:
+    """One GPU of a user by the QOS of the job, four by that of the partition: two jobs of two run at once."""
+    rows = [{**LONG, "partition": "gpu", "gpus": 2, "user": "cleo"}] * 2
+    one = QOS.replace("normal|10||||||||||", "normal|10|||||||||gres/gpu=1|")
+    assert run(profile(tmp_path, qos=one), jobs(*rows)).start_time.tolist() == [0, 0]
+    over = one.replace("normal|10|||||", "normal|10|||OverPartQOS||")
+    assert run(profile(tmp_path, qos=over), jobs(*rows)).start_time.tolist() == [-1, -1]
+
+
+def test_limits_of_associations_hold_up_to_the_root(tmp_path: Path) -> None:
+    """E3: of a user, of an account, in CPU minutes that are left, and of the whole cluster."""
+    accounts = (
+        ACCOUNTS.replace("User - 'ben':", "User - 'ben':MaxJobs=1:")
+        .replace("Account - 'red':", "Account - 'red':GrpTRES=cpu=12:")
+        .replace("User - 'cleo':", "User - 'cleo':GrpTRESRunMins=cpu=20:")
+        .replace("Account - 'blue':", "Account - 'blue':GrpJobs=2:")
+    )
+    rows = [
+        {**LONG, "cpus": 2, "user": "ben"},
+        {**LONG, "at": 3, "cpus": 2, "user": "ben"},
+        {**LONG, "at": 3, "cpus": 8, "user": "ada"},
+        {**LONG, "at": 6, "cpus": 4, "user": "ada"},
+        {**LONG, "at": 6, "cpus": 3, "user": "cleo"},
+        {**LONG, "at": 9, "cpus": 2, "user": "cleo"},
+        {**LONG, "at": 12, "user": "dan"},
+        {**LONG, "at": 15, "user": "dan"},
+    ]
+    result = run(profile(tmp_path, accounts=accounts), jobs(*rows))
+    assert reasons(result, 1) == ["AssocMaxJobsLimit"]
+    assert reasons(result, 3) == ["AssocGrpCpuLimit"]
+    # 3 CPUs x 5 minutes and 2 x 5 exceed 20 at 9 s, not any more when 3 x 3.33 minutes are left, after 100 s.
+    assert reasons(result, 5)[0] == "AssocGrpCPURunMinutesLimit"
+    assert reasons(result, 7) == ["AssocGrpJobsLimit"]
+    assert result.start_time.tolist() == [0, 100, 3, 103, 6, 106, 12, 112]
+
+
+def test_without_enforcement_there_are_no_limits(tmp_path: Path) -> None:
+    from tests.slurm.small import CONF
+
+    conf = CONF.replace("AccountingStorageEnforce=associations,limits,qos\n", "")
+    rows = [{**LONG, "qos": "limited"}, {**LONG, "at": 3, "qos": "limited"}]
+    assert run(profile(tmp_path, conf=conf), jobs(*rows)).start_time.tolist() == [0, 3]

@@ -1,0 +1,154 @@
+"""Priority and fair share: by hand, and as a real Slurm printed them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from math import floor
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hpcsimkit.slurm.accounts import Association, Associations
+from hpcsimkit.slurm.priority import FairShare, Usage, billing_of
+from hpcsimkit.slurm.profile import Slurm
+from hpcsimkit.slurm.rules import Multifactor
+from tests.slurm.small import jobs, profile, run
+from tests.slurm.snapshots import configuration, fair_shares, shares, waiting
+
+CALCULATED = 20
+"""Time between the last calculation of priorities and the snapshot [s]; less than PriorityCalcPeriod, a minute."""
+
+TREE = Associations(
+    (
+        Association("root", parent=-1),
+        Association("a", shares=3),
+        Association("b", shares=1),
+        Association("a", "ada", 1),
+        Association("a", "ben", 1),
+        Association("b", "cleo", 2),
+        Association("b", "dan", 2),
+    )
+)
+
+
+@pytest.fixture
+def real(shared: Path, tmp_path: Path) -> Slurm:
+    return Slurm.read(configuration(shared, tmp_path))
+
+
+def test_priorities_are_those_of_sprio(real: Slurm, shared: Path) -> None:
+    """All 52 waiting jobs of a live queue to the digit, besides five that want whole nodes (size of the nodes)."""
+    found = waiting(real, shared / "slurm/day/snapshot")
+    age = real.priority.age * CALCULATED / real.priority.max_age
+    errors = Counter(floor(each.computed - age) - each.printed for each in found if not each.exclusive)
+    assert errors == {0: 52}
+    whole = {each.job: each.printed - floor(each.computed - age) for each in found if each.exclusive}
+    assert sorted(whole) == ["220", "292", "315", "336", "363"]
+    assert all(0 <= more < 40 for more in whole.values())
+
+
+def test_fair_shares_are_those_of_sshare(real: Slurm, shared: Path) -> None:
+    printed = [share for share in shares(shared / "slurm/day/snapshot/sshare.txt") if share.user]
+    found = fair_shares(real, {(share.account, share.user): share.norm_usage for share in printed})
+    assert {(share.account, share.user): share.fair_share for share in printed} == pytest.approx(
+        found, abs=5e-7
+    )
+    assert len(printed) == 8
+
+
+def factors(raw: list[float], *flags: str) -> list[float]:
+    rules = Multifactor(flags=frozenset(flags))
+    return FairShare(TREE, rules).factors(np.array(raw, dtype=float)).tolist()[3:]
+
+
+def test_a_fair_tree_ranks_users_depth_first() -> None:
+    """Account a has 3/4 of the shares and half of the usage: 1.5, b has 0.5; so all users of a come first."""
+    assert factors([100, 50, 50, 40, 10, 50, 0]) == [0.75, 1.0, 0.25, 0.5]
+
+
+def test_accounts_with_equal_values_are_one() -> None:
+    """All have 1; of the users, ben has 2.5, cleo 1, dan 1 and ada 0.625: cleo and dan share a rank."""
+    assert factors([100, 75, 25, 60, 15, 12.5, 12.5]) == [0.25, 1.0, 0.75, 0.75]
+    assert factors([0, 0, 0, 0, 0, 0, 0]) == [1.0, 1.0, 1.0, 1.0]
+
+
+def test_classic_fair_share() -> None:
+    """Usage of a user: its own, plus the share among siblings of what the account has used besides."""
+    ada = 0.4 + (0.5 - 0.4) / 2
+    dan = 0.0 + (0.5 - 0.0) / 2
+    found = factors([100, 50, 50, 40, 10, 50, 0], "NO_FAIR_TREE")
+    assert found[0] == pytest.approx(2 ** -(ada / (3 / 8))) and found[3] == pytest.approx(
+        2 ** -(dan / (1 / 8))
+    )
+
+
+def test_usage_loses_half_in_each_half_life() -> None:
+    usage = Usage(TREE, half_life=100, now=0)
+    usage.begin(0, 3, billing=2.0, now=0)
+    usage.end(0, now=100)
+    whole = 2.0 * 100 / np.log(2)
+    assert usage.at_time(100)[[0, 1, 3]].tolist() == pytest.approx([whole / 2] * 3)
+    assert usage.at_time(300)[3] == pytest.approx(whole / 8)
+    assert usage.at_time(300)[4] == 0
+
+
+def test_billing() -> None:
+    amounts = {"cpus": 2.0, "memory": 64 * 1024**3, "gpus": 1.0}
+    weights = {"cpus": 1.0, "memory": 0.25, "gpus": 8.0}
+    assert billing_of(amounts, weights) == 26.0 and billing_of(amounts, weights, largest=True) == 16.0
+    assert billing_of(amounts, {}) == 2.0
+
+
+def only(made: Slurm, **weights: int) -> Slurm:
+    zero = replace(made.priority, age=0, fair_share=0, size=0, partition=0, qos=0)
+    return replace(made, priority=replace(zero, **weights), clocks=replace(made.clocks, bf_interval=0))
+
+
+FULL = {"nodes": 5, "cpus": 8, "run": 50, "limit": 50}
+
+
+@pytest.mark.parametrize(
+    ("weights", "first", "second"),
+    [
+        ({"qos": 1000}, {"qos": "low"}, {"qos": "normal"}),
+        ({"size": 1000}, {"nodes": 4}, {"nodes": 5}),
+        ({"fair_share": 1000}, {"user": "ada"}, {"user": "cleo"}),  # ada has used all so far
+    ],
+)
+def test_what_comes_first(tmp_path: Path, weights: dict[str, int], first: dict, second: dict) -> None:
+    made = only(profile(tmp_path), **weights)
+    whole = {**FULL, "on": "n|big"}
+    made = replace(made, priority=replace(made.priority, calc_period=1))
+    rows = [whole, {**whole, "at": 3, **first}, {**whole, "at": 4, **second}]
+    assert run(made, jobs(*rows)).start_time.tolist() == [0, 100, 50]
+    equal = [whole, {**whole, "at": 3}, {**whole, "at": 4}]
+    assert run(made, jobs(*equal)).start_time.tolist() == [0, 50, 100]
+
+
+def test_a_priority_is_a_whole_number(tmp_path: Path) -> None:
+    """At 60 s, the second job has 10, and the third 10.5, which is as much: the number of the job decides."""
+    made = only(profile(tmp_path), age=43_200)
+    made = replace(made, priority=replace(made.priority, calc_period=60))
+    whole = {**FULL, "run": 60, "limit": 60}
+    assert run(made, jobs(whole, {**whole, "at": 40}, {**whole, "at": 39})).start_time.tolist() == [
+        0,
+        60,
+        120,
+    ]
+    assert run(made, jobs(whole, {**whole, "at": 40}, {**whole, "at": 30})).start_time.tolist() == [
+        0,
+        120,
+        60,
+    ]
+
+
+def test_priorities_change_only_when_they_are_computed(tmp_path: Path) -> None:
+    """The usage of the first job counts after a minute, with a fair share that was equal for all before."""
+    whole = {**FULL, "run": 50}
+    rows = [whole, {**whole, "at": 3}, {**whole, "at": 4, "user": "cleo"}]
+    made = only(profile(tmp_path), fair_share=1000)
+    often = replace(made, priority=replace(made.priority, calc_period=40))
+    assert run(often, jobs(*rows)).start_time.tolist() == [0, 100, 50]
+    assert run(made, jobs(*rows)).start_time.tolist() == [0, 50, 100]

@@ -1,0 +1,298 @@
+"""Small cases, each about one rule of Slurm's scheduling; the schedules are computed by hand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from hpcsimkit import Simulation
+from hpcsimkit.cluster.calendar import Calendar, Window
+from hpcsimkit.cluster.outages import Outage, Outages
+from hpcsimkit.errors import UsageError
+from hpcsimkit.kernel.begun import begun_in
+from hpcsimkit.kernel.job_gates import BeginTimes
+from hpcsimkit.policies import SJF
+from hpcsimkit.slurm.profile import Slurm
+from tests.slurm.small import CONF, jobs, places, profile, reasons, run
+
+WHOLE = {"cpus": 8}
+ALL = {"nodes": 5, "cpus": 8}
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> Slurm:
+    return profile(tmp_path)
+
+
+def with_clocks(made: Slurm, **clocks: Any) -> Slurm:
+    return replace(made, clocks=replace(made.clocks, **clocks))
+
+
+def starts(made: Slurm, *rows: dict[str, Any], **options: Any) -> list[int]:
+    return run(made, jobs(*rows), **options).start_time.tolist()
+
+
+# --- the main loop -----------------------------------------------------------------------------------------
+
+
+def test_main_loops_follow_each_other_after_three_seconds(made: Slurm) -> None:
+    """The second job comes one second after the first main loop, and has to wait for the second one."""
+    assert starts(made, {}, {"at": 1}, {"at": 10}) == [0, 3, 10]
+
+
+def test_a_blocked_job_closes_its_partition_and_its_nodes(made: Slurm) -> None:
+    """F4: without a backfill, the head of ``work`` keeps all of its nodes free, also of other partitions."""
+    made = with_clocks(made, bf_interval=0)
+    rows = [
+        {"run": 200, "limit": 300, "on": "big", "cpus": 16},
+        {"at": 3, **ALL},  # blocked by the first
+        {"at": 3},  # of its partition
+        {"at": 3, "partition": "short", "on": "gpu"},  # of a higher tier
+        {"at": 3, "partition": "any"},  # elsewhere
+        {"at": 3, "partition": "long"},  # all of its nodes are closed
+    ]
+    result = run(made, jobs(*rows))
+    assert result.start_time.tolist() == [0, 200, 200, 3, 3, 260]
+    assert places(result)[4] == "gpu1"
+
+
+def test_a_job_of_a_higher_tier_comes_first_whatever_its_priority(made: Slurm) -> None:
+    rows = [
+        {**ALL, "run": 60},
+        {"at": 3, "partition": "long", "on": "n", "cpus": 8, "qos": "high"},
+        {"at": 4, "nodes": 4, "cpus": 8, "on": "n"},
+    ]
+    assert starts(with_clocks(made, bf_interval=0), *rows) == [0, 120, 60]
+
+
+def test_a_job_that_a_limit_holds_blocks_nobody(made: Slurm) -> None:
+    """F5: the second job of a user in ``limited`` waits for the first, and the third job starts."""
+    rows = [
+        {"qos": "limited", "cpus": 2},
+        {"at": 3, "qos": "limited", "cpus": 2},
+        {"at": 6, "qos": "low", "user": "ben"},
+    ]
+    result = run(with_clocks(made, bf_interval=0), jobs(*rows))
+    assert result.start_time.tolist() == [0, 60, 6]
+    assert reasons(result, 1) == ["QOSMaxJobsPerUserLimit"]
+
+
+def test_nodes_of_the_lowest_weight_are_used_first(made: Slurm) -> None:
+    """F6: first fit by weight, then in the order of the configuration, whatever the names."""
+    rows = [
+        {"partition": "any", "cpus": 2},
+        {"partition": "any", "cpus": 8},
+        {"partition": "any", "cpus": 6, "nodes": 2},
+        {"partition": "any", "cpus": 16},
+        {"partition": "any", "gpus": 1},
+    ]
+    assert places(run(made, jobs(*rows))) == ["n1", "n2", "n1 n3", "big", "gpu1"]
+
+
+def test_the_main_loop_looks_at_so_many_jobs_after_an_event(made: Slurm) -> None:
+    """The third job is not looked at before the main loop of `sched_interval`, which looks at all."""
+    rows = [{"cpus": 1}, {"partition": "short"}, {"partition": "any"}]
+    shallow = with_clocks(made, default_queue_depth=2, bf_interval=0)
+    assert starts(shallow, {"run": 100, "limit": 100}, *({**row, "at": 1} for row in rows)) == [0, 3, 3, 60]
+    assert starts(with_clocks(shallow, defer=True), {}, {"at": 1}) == [0, 60]
+
+
+# --- the backfill --------------------------------------------------------------------------------------------
+
+
+def test_one_plan_over_all_partitions(made: Slurm) -> None:
+    """E5: the head of ``work`` has a place after 180 s; a long job of ``long`` may not delay it, a short one may start."""
+    rows = [
+        {"on": "big", "cpus": 16, "limit": 180, "run": 180},
+        {"at": 3, **ALL, "limit": 180, "run": 20},
+        {"at": 3, "partition": "long", "limit": 60, "run": 30},
+        {"at": 3, "partition": "long", "limit": 600, "run": 30},
+        {"at": 3, "partition": "short", "limit": 600, "run": 30, "on": "gpu"},
+    ]
+    assert starts(made, *rows) == [0, 180, 15, 200, 3]
+
+
+def test_a_backfill_tests_so_many_jobs(made: Slurm) -> None:
+    """F3: the fourth waiting job fits beside, but only two are tested; until it is the second, 20 s after 200."""
+    rows = [
+        {"on": "n", "nodes": 1, "cpus": 8, "limit": 300, "run": 200},
+        *({"at": 3, **ALL, "limit": 300, "run": 20} for _ in range(3)),
+        {"at": 4, "cpus": 2, "limit": 60, "run": 20},
+    ]
+    assert starts(with_clocks(made, bf_max_job_test=2), *rows)[4] == 225
+    assert starts(made, *rows)[4] == 15
+    assert starts(with_clocks(made, bf_max_job_part=2), *rows)[4] == 225
+    assert starts(with_clocks(made, bf_max_job_user=2), *rows)[4] == 225
+    assert starts(with_clocks(made, bf_max_job_user=2), *rows[:4], {**rows[4], "user": "ben"})[4] == 15
+
+
+def test_a_place_beyond_the_window_is_none(made: Slurm) -> None:
+    """The head would start after 300 s; with a window of 200 s, it has no place that a later job could delay."""
+    rows = [
+        {"on": "n1|n2|n3|n4|n", "nodes": 4, "cpus": 8, "limit": 300, "run": 300},
+        {"at": 3, "nodes": 5, "cpus": 8, "limit": 60},
+        {"at": 4, "on": "big", "cpus": 16, "limit": 600, "run": 600},
+    ]
+    assert starts(made, *rows) == [0, 300, 360]
+    assert starts(with_clocks(made, bf_window=200), *rows) == [0, 615, 15]
+
+
+def test_limits_are_rounded_up_to_the_grid(made: Slurm) -> None:
+    """On a grid of 10 s, a job of 60 s would delay the head after 63 s; on one of 1 s, it would not."""
+    rows = [
+        {"on": "big", "cpus": 16, "limit": 75, "run": 75},
+        {"at": 3, **ALL},
+        {"at": 4, "on": "n", "limit": 60, "run": 60},
+    ]
+    assert starts(with_clocks(made, bf_resolution=1), *rows) == [0, 75, 15]
+    assert starts(with_clocks(made, bf_resolution=50), *rows) == [0, 75, 15]
+    assert starts(with_clocks(made, bf_resolution=50), *rows[:2], {**rows[2], "limit": 101, "run": 60}) == [
+        0,
+        75,
+        135,
+    ]
+
+
+# --- preemption ------------------------------------------------------------------------------------------------
+
+
+def test_a_job_of_a_better_qos_stops_the_job_on_the_first_node(made: Slurm) -> None:
+    """E6, F1: the job on n1 is stopped though the youngest is on n4; it may start again 120 s later, anew."""
+    rows = [
+        *({"at": 3 * n, "qos": "low", "cpus": 8, "on": "n", "run": 300, "limit": 600} for n in range(4)),
+        {"at": 9, "qos": "low", "cpus": 16, "on": "big", "run": 300, "limit": 600},
+        {"at": 30, "qos": "high", "cpus": 8, "user": "ben", "run": 60, "limit": 300},
+    ]
+    result = run(made, jobs(*rows))
+    assert places(result)[5] == "n1" and result.start_time[5] == 30
+    assert result.attempts is not None
+    first = result.attempts.job == 0
+    assert result.attempts.start_time[first].tolist() == [0, 150]
+    assert result.attempts.end_time[first].tolist() == [30, 450]
+
+
+def test_of_the_jobs_on_a_node_the_oldest_is_stopped_and_no_more_than_needed(made: Slurm) -> None:
+    low = {"qos": "low", "cpus": 4, "on": "n", "run": 300, "limit": 600}
+    rows = [
+        {**low, "nodes": 4, "cpus": 2, "qos": "normal"},
+        *({"at": 3 * n, **low, "cpus": 3} for n in range(1, 9)),
+        {"at": 40, "qos": "high", "cpus": 3, "on": "n", "user": "ben"},
+    ]
+    result = run(made, jobs(*rows))
+    assert result.attempts is not None and places(result)[-1] == "n1"
+    assert sorted(result.attempts.job[result.attempts.number > 1].tolist()) == [1]
+
+
+def test_a_job_of_an_equal_qos_stops_none(made: Slurm) -> None:
+    rows = [{**ALL, "qos": "low", "run": 60}, {"at": 3, "cpus": 8, "nodes": 5}]
+    assert starts(made, *rows) == [0, 60]
+
+
+def test_preemption_by_partition(tmp_path: Path) -> None:
+    made = profile(tmp_path, conf=CONF.replace("preempt/qos", "preempt/partition_prio"))
+    rows = [
+        {"partition": "any", "nodes": 4, "cpus": 8, "on": "n", "run": 90, "limit": 100},
+        {"at": 3, "cpus": 8, "on": "n"},
+    ]
+    assert starts(made, *rows, restart=replace(made.options["restart"], delay=10))[1] == 3
+    off = CONF.replace("preempt/qos", "preempt/partition_prio").replace(
+        "PartitionName=any", "PartitionName=any PreemptMode=OFF"
+    )
+    assert starts(profile(tmp_path, conf=off), *rows)[1] == 90
+
+
+# --- jobs ------------------------------------------------------------------------------------------------------
+
+
+def test_a_job_starts_in_the_first_of_its_partitions_that_has_room(made: Slurm) -> None:
+    rows = [
+        {**ALL},
+        {"on": "big", "cpus": 8},
+        {"at": 3, "partition": "long,any"},
+        {"at": 3, "partition": "work,any"},
+    ]
+    result = run(made, jobs(*rows))
+    assert result.start_time.tolist() == [0, 0, 3, 3]
+    assert result.started_in is not None and result.started_in.tolist() == ["work", "work", "any", "any"]
+
+
+def test_age_begins_when_a_job_becomes_eligible(made: Slurm) -> None:
+    """The second job was submitted first, and has a begin time; with ACCRUE_ALWAYS its age is that of its submission."""
+    made = replace(made, priority=replace(made.priority, age=10**6, calc_period=10))
+    rows = jobs({**ALL, "on": "n|big", "run": 90, "limit": 90}, {**ALL, "at": 3}, {**ALL, "at": 20})
+    rows = replace(rows, columns={**rows.columns, "begin_time": np.array([-1, 50, -1])})
+    options = {"gates": (BeginTimes(),)}
+    assert run(made, rows, **options).start_time.tolist() == [0, 150, 90]
+    always = replace(made, priority=replace(made.priority, flags=frozenset({"ACCRUE_ALWAYS"})))
+    assert run(always, rows, **options).start_time.tolist() == [0, 90, 150]
+
+
+def test_jobs_end_at_their_limit(made: Slurm) -> None:
+    result = run(made, jobs({"run": 90, "limit": 60}))
+    assert result.end_time.tolist() == [60] and result.killed.tolist() == [True]
+
+
+def test_a_begun_run_goes_on_as_the_whole_one(made: Slurm) -> None:
+    """With the starts until then, in their partitions and on their nodes; usage and limits count them, too."""
+    rows = [{**ALL, "limit": 90}, *({"at": n, "cpus": 4, "partition": part, "qos": qos, "user": user, "run": 20 + n}
+            for n, (part, qos, user) in enumerate(zip(["work", "long", "any", "long,any"] * 5, ["normal", "limited"] * 10, ["ada", "ben", "cleo", "dan"] * 5, strict=True)))]  # fmt: skip
+    workload = jobs(*rows)
+    whole = run(made, workload)
+    assert len(set(whole.start_time.tolist())) > 8
+    again = run(made, workload, begun=begun_in(whole, 75))
+    assert again.start_time.tolist() == whole.start_time.tolist()
+    assert places(again) == places(whole) and again.started_in.tolist() == whole.started_in.tolist()
+
+
+def test_what_it_needs_and_does_not_know(made: Slurm) -> None:
+    workload = jobs({})
+    with pytest.raises(UsageError, match="needs a cluster with partitions, found Machines"):
+        Simulation(workload, made.policy, made.machines)
+    with pytest.raises(UsageError, match="the compiled simulator cannot run this"):
+        run(made, workload, simulator="compiled")
+    with pytest.raises(UsageError, match="snapshot: a policy that schedules all partitions keeps none"):
+        Simulation(workload, made.policy, made.partitions).snapshot(at=5)
+    parts = [replace(part, order=SJF()) if part.name == "work" else part for part in made.partitions.parts]
+    with pytest.raises(UsageError, match="partition 'work': Slurm as configured has no order"):
+        Simulation(workload, made.policy, replace(made.partitions, parts=parts)).run()
+
+
+def test_fewer_jobs_than_the_log_has_are_no_stall(made: Slurm) -> None:
+    """A job that no limit and no machine lets start is rejected, or left out; the others are simulated."""
+    result = run(made, jobs({"qos": "high", "limit": 7200}, {}))
+    assert result.start_time.tolist() == [-1, 0]
+
+
+# --- capacity that changes -----------------------------------------------------------------------------------
+
+
+def test_a_maintenance_window(made: Slurm) -> None:
+    """E7: a job whose limit reaches into the window waits on its nodes, a short one starts, another node is taken."""
+    window = Window(150, 330, machines=("n1", "n2", "n3", "n4"))
+    rows = [
+        {"cpus": 2, "on": "n", "limit": 600, "run": 20},
+        {"cpus": 2, "on": "n", "limit": 60, "run": 20},
+        {"cpus": 2, "nodes": 5, "limit": 600, "run": 20},
+        {"cpus": 2, "limit": 600, "run": 20, "partition": "any"},
+    ]
+    result = run(with_clocks(made, bf_window=10**6), jobs(*rows), calendar=Calendar([window]))
+    assert result.start_time.tolist() == [330, 0, 330, 0]
+    assert places(result)[3] == "gpu1"
+
+
+def test_a_node_that_fails(made: Slurm) -> None:
+    """E8: its job waits again from 120 s later on, anew; meanwhile others do not use the node."""
+    rows = [
+        {"cpus": 8, "on": "n", "run": 100, "limit": 200},
+        {"at": 20, "cpus": 8, "on": "n", "run": 10, "limit": 10},
+    ]
+    result = run(made, jobs(*rows), outages=Outages([Outage(10, 100, machines=("n1",))]))
+    assert result.attempts is not None
+    first = result.attempts.job == 0
+    assert result.attempts.start_time[first].tolist() == [0, 130]
+    assert result.attempts.end_time[first].tolist() == [10, 230]
+    assert places(result)[1] == "n2"
