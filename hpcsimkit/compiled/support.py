@@ -632,7 +632,7 @@ def estimates(
     workload: Workload,
     policy: Pipeline,
     streams: np.random.SeedSequence,
-    order: NDArray[np.integer],
+    order: NDArray[Any],
     begun: Begun | None = None,
 ) -> Integers:
     """Return the estimates of all jobs [s], drawn in an order of rows; last-two predictions follow later."""
