@@ -23,6 +23,7 @@ from hpcsimkit.cli.flags import (
     takes,
 )
 from hpcsimkit.io.printable import show
+from hpcsimkit.io.units import is_whole_number
 
 if TYPE_CHECKING:
     from hpcsimkit.experiments.comparison.case import Case
@@ -260,7 +261,7 @@ def advise(
     from hpcsimkit.experiments.questions.advise import AdviceQuestion
 
     case = _case(policy, {"source": source, **options})
-    when = int(at) if at is not None and at.removeprefix("-").isdigit() else at
+    when = int(at) if at is not None and is_whole_number(at.removeprefix("-")) else at
     question = AdviceQuestion(
         case=case, at=when, futures=futures, calibration=calibration, requests=requests or ()
     )

@@ -158,9 +158,7 @@ def _again(
     """Return known jobs, the last ones with other run times, and copies of past jobs that arrive later."""
     which = np.concatenate([known, rows])
     columns = {name: workload.column(name)[which] for name in workload.columns}
-    columns["run_time"] = np.concatenate([
-        workload.run_time[known[: len(known) - len(run_time)]], run_time, workload.run_time[rows]
-    ])  # fmt: skip
+    columns["run_time"][len(known) - len(run_time) : len(known)] = run_time
     columns["submit_time"][len(known) :] = submit_time
     later = submit_time - workload.submit_time[rows]
     for name in ("begin_time", "hold_until"):

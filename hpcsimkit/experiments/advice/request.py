@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from hpcsimkit.errors import HpcsimkitError, UsageError, nearest
-from hpcsimkit.io.units import resource_amount
+from hpcsimkit.io.units import is_whole_number, resource_amount
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.workloads.readers.cells import duration
 
@@ -72,7 +72,9 @@ def _readers(workload: Workload) -> dict[str, Callable[[str], int]]:
     """Return what reads each value."""
     found: dict[str, Callable[[str], int]] = {"nodes": _count, "time": duration}
     for name in workload.resources:
-        found[name] = lambda value, name=name: resource_amount(name, int(value) if value.isdigit() else value)  # type: ignore[misc]
+        found[name] = lambda value, name=name: resource_amount(
+            name, int(value) if is_whole_number(value) else value
+        )  # type: ignore[misc]
     for name in NAMED:
         if name in workload.columns:
             found[name] = lambda value, name=name: _number_of(value, name, workload)  # type: ignore[misc]
@@ -80,7 +82,7 @@ def _readers(workload: Workload) -> dict[str, Callable[[str], int]]:
 
 
 def _count(value: str) -> int:
-    if not (value.isdigit() and int(value) >= 1):
+    if not (is_whole_number(value) and int(value) >= 1):
         raise UsageError(f"a number of nodes is needed, found {value!r}")
     return int(value)
 
@@ -90,6 +92,6 @@ def _number_of(value: str, column: str, workload: Workload) -> int:
     names: Any = workload.labels.get(column, ())
     if value in names:
         return int(names.index(value))
-    if value.isdigit() and not names:
+    if is_whole_number(value) and not names:
         return int(value)
     raise UsageError(f"unknown {column} {value!r}{nearest(value, names)}")

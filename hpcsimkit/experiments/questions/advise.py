@@ -25,6 +25,7 @@ from hpcsimkit.experiments.comparison.policy_run import RESULT
 from hpcsimkit.experiments.console import grouped, plain_table
 from hpcsimkit.experiments.questions.question import Answer, CaseRun, OfCases, ask, read_seen, write_seen
 from hpcsimkit.io.files import write_bytes
+from hpcsimkit.io.units import is_whole_number
 from hpcsimkit.kernel.begun import second_of
 from hpcsimkit.kernel.policy import Policy
 from hpcsimkit.reports.figures import format_duration
@@ -273,7 +274,7 @@ class AdviceQuestion(OfCases):
     def futures_of(self, what: str, result: Result) -> Futures:
         """Return the futures of the waiting jobs, or of them and a request."""
         number = what.removeprefix("request")
-        if not number.isdigit():
+        if not is_whole_number(number):
             return Futures(self.case, result)
         return Futures(
             self.case, result, request_columns(self.requests[int(number)], result.workload, self.second)
