@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsimkit.errors import UsageError
 from hpcsimkit.experiments.advice.arrivals import DAY, PastArrivals
 from hpcsimkit.experiments.advice.run_times import PastRunTimes
 from hpcsimkit.experiments.comparison.case import Case
@@ -42,12 +41,15 @@ class Moment:
         The time [s]; the events and starts of this instant are over.
     past, running, waiting : array of int64
         Rows of the jobs that have ended and are in the policy's memory, that run, and that wait.
+    attempts : array of int64
+        Rows of the last attempts of the past jobs, and of the present ones of those that run.
     """
 
     at: int
     past: Integers
     running: Integers
     waiting: Integers
+    attempts: Integers
 
     @property
     def active(self) -> Integers:
@@ -69,9 +71,9 @@ class Futures:
     """
 
     def __init__(self, case: Case, result: Result, request: Columns | None = None) -> None:
-        if result.attempts is not None:
-            raise UsageError("advise: a run in which no job is stopped is needed")
         self.case, self.result, self.request = case, result, request
+        self._each, self._attempts = result.by_attempt, result.attempts
+        self._job = np.arange(len(result)) if self._attempts is None else self._attempts.job
         self._jobs = result.workload if request is None else with_request(result.workload, request)
 
     @cached_property
@@ -90,38 +92,65 @@ class Futures:
 
     def moment(self, at: int) -> Moment:
         """Return the jobs at a time; the further job waits."""
-        start, end = self.result.start_time, self.result.end_time
-        begun = (start >= 0) & (start <= at)
-        waiting = np.flatnonzero((self.result.submit_time <= at) & (start > at))
+        result, each = self.result, self._each
+        begun = (each.start_time >= 0) & (each.start_time <= at)
+        present = np.flatnonzero(begun & (each.end_time > at))
+        waits = (result.submit_time <= at) & (result.end_time > at)
+        waits[self._job[present]] = False
+        waiting = np.flatnonzero(waits)
         if self.request is not None:
-            waiting = np.append(waiting, len(self.result))
-        past = begun & (end <= at) & (end > at - MEMORY) & self._remembers
-        return Moment(at, np.flatnonzero(past), np.flatnonzero(begun & (end > at)), waiting)
+            waiting = np.append(waiting, len(result))
+        ended = result.end_time[self._job]
+        last = np.zeros(len(each), dtype=bool)
+        last[np.unique(self._job[::-1], return_index=True)[1]] = True
+        last = last[::-1]
+        kept = last & (ended <= at) & (ended > at - MEMORY) & self._remembers
+        past = np.flatnonzero(begun & kept)
+        return Moment(at, self._job[past], self._job[present], waiting, np.concatenate([past, present]))
+
+    def next_start(self, moment: Moment) -> Integers:
+        """Return when the waiting jobs start in the run of the log [s]; -1 for a request."""
+        later = np.flatnonzero(self._each.start_time > moment.at)
+        found = np.full(len(self._jobs), -1, dtype=np.int64)
+        order = later[np.argsort(-self._each.start_time[later], kind="stable")]
+        found[self._job[order]] = self._each.start_time[order]  # the first one is written last
+        return found[moment.waiting]
 
     def as_requested(self, moment: Moment) -> Integers:
-        """Return the start times of the waiting jobs if all jobs run as requested, and none comes [s]."""
+        """Return the starts of the waiting jobs if all jobs run as requested, and none comes [s]."""
         return self._as_requested(moment, self._begun(moment))
 
     def draw(self, moment: Moment, futures: int, rng: np.random.Generator) -> Iterator[Integers]:
         """Yield the start times of the waiting jobs in futures [s], each of shape (waiting jobs,)."""
         at, begun = moment.at, self._begun(moment)
-        run_times = self._run_times.draw(moment.active, self._elapsed(moment), at, futures, rng)
+        ran = self._done(moment) + self._elapsed(moment)
+        run_times = self._run_times.draw(moment.active, ran, at, futures, rng)
         horizon = int(self._as_requested(moment, begun).max(initial=at)) - at + DAY
         for run_time in run_times:
             yield self._starts(moment, begun, run_time, *self._arrivals.draw(at, horizon, rng))
 
     def _as_requested(self, moment: Moment, begun: Begun) -> Integers:
-        run_time = np.maximum(self._jobs.requested_time[moment.active], self._elapsed(moment) + 1)
+        least = self._done(moment) + self._elapsed(moment) + 1
+        run_time = np.maximum(self._jobs.requested_time[moment.active], least)
         return self._starts(moment, begun, run_time, *np.zeros((2, 0), dtype=np.int64))
 
     def _elapsed(self, moment: Moment) -> Integers:
-        """Return how long the active jobs have run [s]."""
+        """Return how long the active jobs have run since their present start [s]."""
         waited = np.zeros(len(moment.waiting), dtype=np.int64)
-        return np.concatenate([moment.at - self.result.start_time[moment.running], waited])
+        present = moment.attempts[len(moment.past) :]
+        return np.concatenate([moment.at - self._each.start_time[present], waited])
+
+    def _done(self, moment: Moment) -> Integers:
+        """Return the work of the active jobs that they keep from earlier attempts [s]."""
+        done = np.zeros(len(self._jobs), dtype=np.int64)
+        if self._attempts is not None and self.case.setup.restart.preempted == "continue":
+            over = self._attempts.end_time <= moment.at
+            np.add.at(done, self._job[over], self._attempts.work[over])
+        return done[moment.active]
 
     def _begun(self, moment: Moment) -> Begun:
         """Return the state at a time, by rows of the run of a future."""
-        return begun_of(self.result, moment.at, np.concatenate([moment.past, moment.running]))
+        return begun_of(self._each, moment.at, moment.attempts)
 
     def _starts(
         self, moment: Moment, begun: Begun, run_time: Integers, rows: Integers, submit_time: Integers
@@ -131,12 +160,12 @@ class Futures:
         Parameters
         ----------
         run_time : array of int64, shape (active jobs,)
-            Run times of the active jobs [s].
+            Run times of the active jobs [s], with what they have done.
         rows, submit_time : array of int64, shape (arrivals,)
             Rows of the past jobs that arrive again, and their submission times [s].
         """
         known = np.concatenate([moment.past, moment.active])
-        jobs = _again(self._jobs, known, rows, submit_time, run_time)
+        jobs = _again(self._jobs, known, rows, submit_time, run_time, self._done(moment))
         setup = replace(self.case.setup, begun=begun, begin_at=None, simulator="auto")
         result = Simulation(jobs, self.case.policy, setup=setup, name=self.case.name).run()
         return result.start_time[len(known) - len(moment.waiting) : len(known)]
@@ -153,12 +182,20 @@ def _remembers(part: object) -> bool:
 
 
 def _again(
-    workload: Workload, known: Integers, rows: Integers, submit_time: Integers, run_time: Integers
+    workload: Workload,
+    known: Integers,
+    rows: Integers,
+    submit_time: Integers,
+    run_time: Integers,
+    done: Integers,
 ) -> Workload:
-    """Return known jobs, the last ones with other run times, and copies of past jobs that arrive later."""
+    """Return known jobs, the last ones with the rest of other run times, and jobs that arrive again."""
     which = np.concatenate([known, rows])
     columns = {name: workload.column(name)[which] for name in workload.columns}
-    columns["run_time"][len(known) - len(run_time) : len(known)] = run_time
+    active = slice(len(known) - len(run_time), len(known))
+    columns["run_time"][active] = run_time - done
+    if done.any():
+        columns["requested_time"][active] = np.maximum(columns["requested_time"][active] - done, 1)
     columns["submit_time"][len(known) :] = submit_time
     later = submit_time - workload.submit_time[rows]
     for name in ("begin_time", "hold_until"):

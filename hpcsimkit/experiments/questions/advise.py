@@ -26,6 +26,7 @@ from hpcsimkit.experiments.console import grouped, plain_table
 from hpcsimkit.experiments.questions.question import Answer, CaseRun, OfCases, ask, read_seen, write_seen
 from hpcsimkit.io.files import write_bytes
 from hpcsimkit.io.units import is_whole_number
+from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.begun import second_of
 from hpcsimkit.kernel.policy import Policy
 from hpcsimkit.reports.figures import format_duration
@@ -290,7 +291,7 @@ class AdviceQuestion(OfCases):
             if len(found) == self.calibration:
                 break
             moment = futures.moment(each)
-            if len(moment.waiting) and result.start_time[moment.waiting].max() <= at:
+            if len(moment.waiting) and futures.next_start(moment).max() <= at:
                 found.append(moment)
         return sorted(found, key=lambda moment: moment.at)
 
@@ -306,10 +307,11 @@ class AdviceQuestion(OfCases):
             starts = np.concatenate([arrays["starts"] for arrays in parts])
             return parts[0]["as_requested"], stretched(windows_of(starts), below, above, self.second)
 
-        moment = Futures(self.case, result).moment(self.second)
+        futures = Futures(self.case, result)
+        moment = futures.moment(self.second)
         return Advice(
             self.second,
-            _table(result, moment.waiting, *windows("waiting")),
+            _table(result.workload, moment.waiting, *windows("waiting"), futures.next_start(moment)),
             self._of_requests({number: windows(f"request{number}") for number in self._possible}),
             running=len(moment.running),
             futures=self.futures,
@@ -380,17 +382,18 @@ class FuturesRun(CaseRun):
         for number, moment in enumerate(moments):
             rng = np.random.default_rng([self.case.setup.seed, 2, self.first + number])
             windows = windows_of(np.array([*futures.draw(moment, DRAWS, rng)]))
-            found.append(scores(windows, futures.result.start_time[moment.waiting]))
+            found.append(scores(windows, futures.next_start(moment)))
             tell((number + 1) * DRAWS)
         below, above = (np.concatenate([np.zeros(0), *(pair[side] for pair in found)]) for side in (0, 1))
         return below, above
 
 
-def _table(result: Result, waiting: Integers, as_requested: Integers, windows: Windows) -> pandas.DataFrame:
+def _table(
+    workload: Workload, waiting: Integers, as_requested: Integers, windows: Windows, start_time: Integers
+) -> pandas.DataFrame:
     """Return the windows of the waiting jobs, in the order of their starts as requested."""
     import pandas
 
-    workload = result.workload
     columns: dict[str, Any] = {"job_id": [workload.label("id", int(each)) for each in workload.id[waiting]]}
     for name in ABOUT:
         if name in workload.columns:
@@ -401,7 +404,7 @@ def _table(result: Result, waiting: Integers, as_requested: Integers, windows: W
     columns["ahead"] = np.searchsorted(np.sort(as_requested), as_requested)
     columns["as_requested"] = as_requested
     columns |= {name: np.rint(each).astype(np.int64) for name, each in windows._asdict().items()}
-    columns["start_time"] = result.start_time[waiting]
+    columns["start_time"] = start_time
     return pandas.DataFrame(columns).sort_values("as_requested", kind="stable", ignore_index=True)
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hpcsimkit import Machines, Simulation, Workload, default_workload, make
+from hpcsimkit import Machines, Workload, default_workload
 from hpcsimkit.cluster.partitions import Partition, Partitions
 from hpcsimkit.errors import UsageError
 from hpcsimkit.experiments.advice.arrivals import DAY, WEEK, PastArrivals
@@ -19,6 +19,8 @@ from hpcsimkit.experiments.advice.run_times import PastRunTimes
 from hpcsimkit.experiments.advice.windows import FEWEST, Windows, scores, stretched
 from hpcsimkit.experiments.comparison.case import Case
 from hpcsimkit.experiments.questions.advise import AdviceQuestion, advise
+from hpcsimkit.kernel.restart import Restart
+from hpcsimkit.results.attempts import Outcome
 from hpcsimkit.run import app
 from tests.drawn import examples
 
@@ -149,6 +151,27 @@ def test_the_future_with_what_happens_is_the_run_itself(log: Workload, policy: s
     )
     assert len(starts) >= 3
     assert starts.tolist() == result.start_time[moment.waiting].tolist()
+
+
+@pytest.mark.parametrize("preempted", ["continue", "anew"])
+def test_stopped_jobs_wait_and_run_on(log: Workload, preempted: str) -> None:
+    tiers = Workload(
+        {**log.columns, "qos": 1 * (np.arange(len(log)) % 9 == 0)}, machine_size=log.machine_size
+    )
+    case = Case.of(tiers, "fcfs+easy+preempt(by=qos)", restart=Restart(preempted))  # type: ignore[arg-type]
+    result = case.run()
+    assert result.attempts is not None
+    futures, stopped = Futures(case, result), 0
+    stops = result.attempts.end_time[result.attempts.outcome == Outcome.PREEMPTED]
+    for at in np.unique(stops)[::9].tolist():
+        moment = futures.moment(at)
+        coming = np.flatnonzero(log.submit_time > at)
+        starts = futures._starts(
+            moment, futures._begun(moment), log.run_time[moment.active], coming, log.submit_time[coming]
+        )
+        assert starts.tolist() == futures.next_start(moment).tolist()
+        stopped += int(np.isin(result.attempts.job[result.attempts.end_time <= at], moment.waiting).sum())
+    assert stopped > 0
 
 
 def test_the_further_job_is_the_last_to_wait(log: Workload) -> None:
@@ -305,7 +328,7 @@ def test_wrong_questions_get_a_line(given: dict[str, object], said: str) -> None
         advise(log, **given)  # type: ignore[arg-type]
 
 
-def test_options_that_begin_elsewhere_or_stop_jobs_are_refused_by_name() -> None:
+def test_options_that_no_future_has_are_refused_by_name() -> None:
     from hpcsimkit.cluster.outages import Failures
     from hpcsimkit.kernel.begun import BeginAt
     from hpcsimkit.kernel.event_order import DirlabOrder
@@ -319,7 +342,3 @@ def test_options_that_begin_elsewhere_or_stop_jobs_are_refused_by_name() -> None
             AdviceQuestion(case=Case.of(log, "fcfs", **{name: value}))
     with pytest.raises(UsageError, match="the semantics 'dirlab' are not supported"):
         AdviceQuestion(case=Case.of(log, "fcfs", event_order=DirlabOrder()))
-    stopping = Workload({"submit_time": [0, 2], "run_time": [9, 2], "nodes": [1, 1]}, machine_size=1)
-    assert Simulation(stopping, make("oracle-srtf")).run().attempts is not None
-    with pytest.raises(UsageError, match="a run in which no job is stopped is needed"):
-        advise(stopping, 2, "oracle-srtf")
