@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsimkit.experiments.advice.arrivals import DAY, PastArrivals
+from hpcsimkit.experiments.advice.arrivals import DAY, SHORTEST, PastArrivals
 from hpcsimkit.experiments.advice.run_times import PastRunTimes
 from hpcsimkit.experiments.comparison.case import Case
 from hpcsimkit.jobs.job import UNKNOWN
@@ -125,7 +125,8 @@ class Futures:
         at, begun = moment.at, self._begun(moment)
         ran = self._done(moment) + self._elapsed(moment)
         run_times = self._run_times.draw(moment.active, ran, at, futures, rng)
-        horizon = int(self._as_requested(moment, begun).max(initial=at)) - at + DAY
+        longest = int(self._as_requested(moment, begun).max(initial=at)) - at
+        horizon = longest + min(longest + SHORTEST, DAY)  # jobs that come may delay what waits
         for run_time in run_times:
             yield self._starts(moment, begun, run_time, *self._arrivals.draw(at, horizon, rng))
 
