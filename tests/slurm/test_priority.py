@@ -39,14 +39,19 @@ def real(shared: Path, tmp_path: Path) -> Slurm:
 
 
 def test_priorities_are_those_of_sprio(real: Slurm, shared: Path) -> None:
-    """All 52 waiting jobs of a live queue to the digit, besides five that want whole nodes (size of the nodes)."""
+    """All waiting jobs of a live queue to the digit."""
     found = waiting(real, shared / "slurm/day/snapshot")
     age = real.priority.age * CALCULATED / real.priority.max_age
     errors = Counter(floor(each.computed - age) - each.printed for each in found if not each.exclusive)
     assert errors == {0: 52}
-    whole = {each.job: each.printed - floor(each.computed - age) for each in found if each.exclusive}
-    assert sorted(whole) == ["220", "292", "315", "336", "363"]
-    assert all(0 <= more < 40 for more in whole.values())
+    # Whole nodes count all of their CPUs: 8 each, or 16 if the last node that Slurm looked at was f1.
+    exclusive = {each.job: each for each in found if each.exclusive}
+    asked = {"220": 2, "292": 16, "315": 4, "336": 1, "363": 2}
+    there = {"220": 8, "292": 16, "315": 16, "336": 8, "363": 8}
+    more = {job: real.priority.size * (there[job] - asked[job]) / 80 / 2 for job in asked}
+    assert {
+        job: floor(each.computed + more[job] - age) - each.printed for job, each in exclusive.items()
+    } == dict.fromkeys(asked, 0)
 
 
 def test_fair_shares_are_those_of_sshare(real: Slurm, shared: Path) -> None:
@@ -142,6 +147,17 @@ def test_a_priority_is_a_whole_number(tmp_path: Path) -> None:
         120,
         60,
     ]
+
+
+def test_whole_nodes_count_all_of_their_cpus(tmp_path: Path) -> None:
+    made = only(profile(tmp_path), size=10_000)
+    rows = [
+        FULL,
+        {**FULL, "at": 3, "nodes": 4, "cpus": 7, "on": "n"},
+        {**FULL, "at": 4, "nodes": 4, "cpus": 1, "on": "n", "exclusive": 1},
+    ]
+    assert run(made, jobs(*rows)).start_time.tolist() == [0, 100, 50]
+    assert run(made, jobs(*rows[:2], {**rows[2], "exclusive": -1})).start_time.tolist() == [0, 50, 50]
 
 
 def test_priorities_change_only_when_they_are_computed(tmp_path: Path) -> None:

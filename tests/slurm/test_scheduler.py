@@ -13,7 +13,7 @@ from hpcsimkit import Simulation
 from hpcsimkit.cluster.calendar import Calendar, Window
 from hpcsimkit.cluster.outages import Outage, Outages
 from hpcsimkit.errors import UsageError
-from hpcsimkit.kernel.begun import begun_in
+from hpcsimkit.kernel.begun import Begun, begun_in
 from hpcsimkit.kernel.job_gates import BeginTimes
 from hpcsimkit.policies import SJF
 from hpcsimkit.slurm.profile import Slurm
@@ -246,6 +246,18 @@ def test_a_begun_run_goes_on_as_the_whole_one(made: Slurm) -> None:
     again = run(made, workload, begun=begun_in(whole, 75))
     assert again.start_time.tolist() == whole.start_time.tolist()
     assert places(again) == places(whole) and again.started_in.tolist() == whole.started_in.tolist()
+
+
+def test_a_begun_run_without_places(made: Slurm) -> None:
+    """Running jobs whose machines are not known are on the first of their partitions."""
+    rows = jobs(
+        {"partition": "gpu", "user": "cleo", "gpus": 1},
+        {"cpus": 8, "partition": "long"},
+        {"at": 9, "partition": "long"},
+    )
+    result = run(made, rows, begun=Begun(5, {0: 0, 1: 2}))
+    assert result.start_time.tolist() == [0, 2, 9] and places(result) == ["gpu1", "n3", "n4"]
+    assert result.started_in is not None and result.started_in.tolist() == ["gpu", "long", "long"]
 
 
 def test_what_it_needs_and_does_not_know(made: Slurm) -> None:
