@@ -160,6 +160,7 @@ class SlurmScheduler(Policy):
             if part in blocked or not self._may_start(ticket, system):
                 continue
             if clocks.partition_job_depth and seen[part] >= clocks.partition_job_depth:
+                self._unseen = True
                 continue
             if most and seen.total() >= most:
                 self._unseen = True

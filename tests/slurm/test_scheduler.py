@@ -17,7 +17,7 @@ from hpcsimkit.kernel.begun import Begun, begun_in
 from hpcsimkit.kernel.job_gates import BeginTimes
 from hpcsimkit.policies import SJF
 from hpcsimkit.slurm.profile import Slurm
-from tests.slurm.small import CONF, jobs, places, profile, reasons, run
+from tests.slurm.small import CONF, QOS, jobs, places, profile, reasons, run
 
 WHOLE = {"cpus": 8}
 ALL = {"nodes": 5, "cpus": 8}
@@ -130,6 +130,23 @@ def test_a_backfill_tests_so_many_jobs(made: Slurm) -> None:
     assert starts(with_clocks(made, bf_max_job_user=2), *rows[:4], {**rows[4], "user": "ben"})[4] == 15
 
 
+def test_numbers_of_jobs_by_partition_and_of_starts(made: Slurm) -> None:
+    """The main loop looks at one job of each partition; a backfill starts one job."""
+    rows = [
+        {**ALL, "on": "n|big", "cpus": 9, "nodes": 1, "run": 200, "limit": 200},
+        *({"at": 3} for _ in range(3)),
+    ]
+    deep = with_clocks(made, bf_interval=0, partition_job_depth=1)
+    assert starts(deep, *rows) == [0, 3, 60, 63]
+    blocked = [
+        {"on": "n1|n", "cpus": 8, "nodes": 1, "run": 99, "limit": 99},
+        {"at": 3, **ALL},
+        *({"at": 4} for _ in range(3)),
+    ]
+    assert starts(with_clocks(made, bf_max_job_start=1), *blocked)[2:] == [15, 30, 119]
+    assert starts(made, *blocked)[2:] == [15, 15, 15]
+
+
 def test_a_place_beyond_the_window_is_none(made: Slurm) -> None:
     """The head would start after 300 s; with a window of 200 s, it has no place that a later job could delay."""
     rows = [
@@ -190,6 +207,18 @@ def test_of_the_jobs_on_a_node_the_oldest_is_stopped_and_no_more_than_needed(mad
 def test_a_job_of_an_equal_qos_stops_none(made: Slurm) -> None:
     rows = [{**ALL, "qos": "low", "run": 60}, {"at": 3, "cpus": 8, "nodes": 5}]
     assert starts(made, *rows) == [0, 60]
+
+
+def test_a_qos_whose_jobs_are_cancelled(tmp_path: Path) -> None:
+    qos = QOS.replace("low|1||requeue", "low|1||cancel")
+    rows = [
+        {**ALL, "cpus": 8, "on": "n|big", "qos": "low", "run": 99, "limit": 99},
+        {"at": 5, "cpus": 8, "on": "n", "qos": "high"},
+    ]
+    for text, starts_of_the_first in ((qos, [0]), (QOS, [0, 125])):
+        attempts = run(profile(tmp_path, qos=text), jobs(*rows)).attempts
+        assert attempts is not None
+        assert attempts.start_time[attempts.job == 0].tolist() == starts_of_the_first
 
 
 def test_preemption_by_partition(tmp_path: Path) -> None:
