@@ -210,6 +210,7 @@ class SlurmScheduler(Policy):
             if start == now:
                 self._start(ticket, allocation, Mode.BACKFILLED, system)
                 started += 1
+                self._unplanned = True
             plan.occupy(start, start + length, allocation)
             if clocks.bf_max_job_start and started >= clocks.bf_max_job_start:
                 break

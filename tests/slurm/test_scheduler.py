@@ -143,7 +143,7 @@ def test_numbers_of_jobs_by_partition_and_of_starts(made: Slurm) -> None:
         {"at": 3, **ALL},
         *({"at": 4} for _ in range(3)),
     ]
-    assert starts(with_clocks(made, bf_max_job_start=1), *blocked)[2:] == [15, 30, 119]
+    assert starts(with_clocks(made, bf_max_job_start=1), *blocked)[2:] == [15, 30, 45]
     assert starts(made, *blocked)[2:] == [15, 15, 15]
 
 
