@@ -166,7 +166,7 @@ def next_instant(
     now = run.ends[0, 0] if run.counters[RUNNING] else NO_LIMIT
     arrived = run.counters[ARRIVED]
     if arrived < len(jobs.arrival_order):
-        now = min(now, jobs.submit_time[jobs.arrival_order[arrived]])
+        now = min(now, jobs.due[jobs.arrival_order[arrived]])
     if plan is not None and queue.counters[WAITING]:
         now = next_pass(plan, now)
     if stops is not None:
@@ -228,7 +228,7 @@ def submit_jobs(  # noqa: PLR0913 - parts of the state
 ) -> None:
     """Add all jobs that are submitted now; mirrors ``Run.submit``."""
     arrived = run.counters[ARRIVED]
-    while arrived < len(jobs.arrival_order) and jobs.submit_time[jobs.arrival_order[arrived]] <= now:
+    while arrived < len(jobs.arrival_order) and jobs.due[jobs.arrival_order[arrived]] <= now:
         row = jobs.arrival_order[arrived]
         if shares is not None:
             see(shares, jobs, row)

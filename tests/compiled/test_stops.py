@@ -237,6 +237,26 @@ def test_jobs_that_come_back_are_planned_before_or_after_submissions(
     assert found.start_time.tolist() == [0, starts[1]]
 
 
+@uncompiled
+def test_of_equal_jobs_the_first_of_the_log_is_stopped() -> None:
+    """Although the other one is expected to end before it."""
+    columns = {"submit_time": [0, 0, 5], "run_time": [20] * 3, "nodes": [1] * 3, "queue": [0, 0, 1]}
+    jobs = Workload({**columns, "requested_time": [90, 50, 20]}, machine_size=2)
+    found, _ = assert_equal_schedules(jobs, make("fcfs+preempt"))
+    assert found.attempts is not None and found.attempts.count(3).tolist() == [2, 1, 1]
+
+
+@uncompiled
+def test_nodes_of_a_job_that_ends_at_once_go_out_of_order_with_the_others() -> None:
+    """At 10 s the first job is stopped for one without run time, at whose end both nodes go out of order."""
+    columns = {"submit_time": [0, 10], "run_time": [100, 0], "nodes": [2, 1], "queue": [0, 1]}
+    outages = Outages([Outage(5, 50, 2, drain=True)])
+    found, _ = assert_equal_schedules(
+        Workload(columns, machine_size=2), make("fcfs+preempt"), outages=outages
+    )
+    assert found.downtime is not None and found.downtime.amounts.tolist() == [[2]]
+
+
 class OwnOutages(OutageSource):
     """Outages of a user's class."""
 
