@@ -35,7 +35,7 @@ def _too_early(column: str, result: Result) -> Iterator[str]:
 
 def _too_many_of_an_array(result: Result) -> Iterator[str]:
     limits = result.workload.column("array_limit")
-    rows = np.flatnonzero((limits >= 0) & (result.start_time >= 0))
+    rows = np.flatnonzero(limits >= 0)
     arrays, first, place = np.unique(
         result.workload.column("array_job")[rows], return_index=True, return_inverse=True
     )
@@ -53,7 +53,7 @@ def _too_many_of_an_array(result: Result) -> Iterator[str]:
 def _too_many_licences(gate: Licenses, result: Result) -> Iterator[str]:
     asked = gate.asked(result.workload)
     names = list(gate.pools)
-    rows = np.array([row for row in asked if result.start_time[row] >= 0], dtype=np.int64)
+    rows = np.array([*asked], dtype=np.int64)  # rejected jobs start and end at once
     amounts = np.array([[asked[row].get(name, 0) for name in names] for row in rows.tolist()], dtype=np.int64)
     use = Use(rows, result.start_time[rows], result.end_time[rows], amounts)
     found = excess(use, np.array([list(gate.pools.values())], dtype=np.int64))
