@@ -137,8 +137,9 @@ def what_if(
             "--set",
             metavar="PARTITION.KEY=VALUE",
             help="Change: nodes, max_nodes, priority, max_time, default_time, order, or a limit such as "
-            "in_use.gpus of a partition, or policy=NAME; += and -= add and subtract; repeat the option for "
-            "several.",
+            "in_use.gpus of a partition, or policy=NAME; with --slurm, a value of Slurm, such as "
+            "slurm.bf_interval=60 or slurm.qos.high.MaxJobsPU=5; += and -= add and subtract; repeat the "
+            "option for several.",
         ),
     ] = None,
     policy: Annotated[

@@ -20,7 +20,9 @@ STOPPED, RETURNS, RETURNED = range(3)
 COLUMNS = results.Attempt._fields[:8]
 """Rows of :attr:`Attempts.log`."""
 
-PREEMPTED, FAILED = cast(tuple[int, ...], tuple(map(np.int64, (Outcome.PREEMPTED, Outcome.FAILED))))
+PREEMPTED, FAILED, CANCELLED = cast(
+    tuple[int, ...], tuple(map(np.int64, (Outcome.PREEMPTED, Outcome.FAILED, Outcome.CANCELLED)))
+)
 """Reasons of stops; no literals, see :mod:`.compilation`."""
 
 

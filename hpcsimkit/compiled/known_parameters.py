@@ -16,14 +16,15 @@ from hpcsimkit.policies.oracles import Actual
 from hpcsimkit.policies.portfolio.guarded import Remembered
 from hpcsimkit.policies.predicting.bounded import KeyColumn
 from hpcsimkit.policies.predictions import LastTwo, Noisy
+from hpcsimkit.policies.preempting.preemptors import PreemptLowerTiers
 from hpcsimkit.policies.preempting.replanning import LAS, SRTF, Gittins
 from hpcsimkit.policies.slurm import SlurmMultifactor
 
 KNOWN_PARAMETERS: dict[type[Parameters], frozenset[str]] = {
     kind: frozenset(names.split())
     for kind, names in {
-        Pipeline: "order inspector placement backfiller estimates commit fitting window max_candidates "
-        "max_interval max_rejections",
+        Pipeline: "order inspector placement backfiller estimates preemptor commit fitting window "
+        "max_candidates max_interval max_rejections",
         Dispatch: "seat slots order distinct",
         External: "base decline skip",
         EASY: "candidates",
@@ -35,6 +36,7 @@ KNOWN_PARAMETERS: dict[type[Parameters], frozenset[str]] = {
         LastTwo: "predictor reservations",
         Remembered: "estimates predictions",
         KeyColumn: "keys",
+        PreemptLowerTiers: "by tiers first exempt_time mode grace_time",
         SRTF: "area",
         LAS: "thresholds by promote demotion",
         Gittins: "quantum by least interval",

@@ -37,6 +37,7 @@ from hpcsimkit.compiled.stops import (
     need,
     next_change,
     rejoin_later,
+    take_after_pass,
     take_correction,
     take_what_is_left,
 )
@@ -127,13 +128,17 @@ def simulate(  # noqa: PLR0913 - parts of the state
         if windows is not None and gone is not None and listing is not None:
             pass_beside_windows(jobs, run, rules, queue, listing, gone, shares, profile, plan, windows, now)
         elif gone is not None and listing is not None:
-            scored_pass(jobs, run, rules, queue, sizes, listing, gone, shares, machines, profile, plan, now)
+            scored_pass(
+                jobs, run, rules, queue, sizes, listing, gone, shares, machines, profile, plan, stops, now
+            )
         elif (
             changed
+            or stops is not None
             or rules.backfilling == PLANNED
             or not _settled(jobs, run, rules, queue, machines, head, first, now)
         ):
-            head = sorted_pass(jobs, run, rules, queue, sizes, listing, machines, profile, plan, now)
+            head = sorted_pass(jobs, run, rules, queue, sizes, listing, machines, profile, plan, stops, now)
+        take_after_pass(jobs, run, stops, now)
 
 
 @pasted
@@ -161,7 +166,7 @@ def next_instant(
     now = run.ends[0, 0] if run.counters[RUNNING] else NO_LIMIT
     arrived = run.counters[ARRIVED]
     if arrived < len(jobs.arrival_order):
-        now = min(now, jobs.submit_time[jobs.arrival_order[arrived]])
+        now = min(now, jobs.due[jobs.arrival_order[arrived]])
     if plan is not None and queue.counters[WAITING]:
         now = next_pass(plan, now)
     if stops is not None:
@@ -223,7 +228,7 @@ def submit_jobs(  # noqa: PLR0913 - parts of the state
 ) -> None:
     """Add all jobs that are submitted now; mirrors ``Run.submit``."""
     arrived = run.counters[ARRIVED]
-    while arrived < len(jobs.arrival_order) and jobs.submit_time[jobs.arrival_order[arrived]] <= now:
+    while arrived < len(jobs.arrival_order) and jobs.due[jobs.arrival_order[arrived]] <= now:
         row = jobs.arrival_order[arrived]
         if shares is not None:
             see(shares, jobs, row)

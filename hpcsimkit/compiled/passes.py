@@ -44,7 +44,7 @@ from hpcsimkit.compiled.state import (
     Rules,
     Run,
 )
-from hpcsimkit.compiled.stops import EARLY, REJOINED, Stops
+from hpcsimkit.compiled.stops import EARLY, REJOINED, Stops, makes_way
 from hpcsimkit.compiled.windows import expect_capacity
 
 
@@ -209,6 +209,7 @@ def sorted_pass(  # noqa: PLR0913 - parts of the state
     machines: Machines | None,
     profile: Any,
     plan: Plan | None,
+    stops: Stops | None,
     now: int,
 ) -> int:
     """Run a pass on a queue in the order of the policy; mirrors ``Pipeline.schedule``.
@@ -218,8 +219,11 @@ def sorted_pass(  # noqa: PLR0913 - parts of the state
     while queue.counters[WAITING]:
         head = queue.rows[queue.order[0], 0]
         if _blocked(jobs, run, machines, plan, head, now):
-            break
-        take(queue, sizes, ZERO, ZERO)
+            if not makes_way(jobs, run, queue, sizes, stops, head, now):
+                break
+            remove(queue, sizes, head, jobs.rank)
+        else:
+            take(queue, sizes, ZERO, ZERO)
         _start_next(jobs, run, rules, machines, plan, head, now)
     else:
         return -1
@@ -388,6 +392,7 @@ def scored_pass(  # noqa: PLR0913 - parts of the state
     machines: Machines | None,
     profile: Any,
     plan: Plan | None,
+    stops: Stops | None,
     now: int,
 ) -> int:
     """Run a pass on a queue in order of arrival, with scores of this instant.
@@ -408,9 +413,15 @@ def scored_pass(  # noqa: PLR0913 - parts of the state
         position = first_of(listing, gone, count, rules.window)
         head = rows[position]
         if _blocked(jobs, run, machines, plan, head, now):
-            break
-        gone[position] = 1
-        remove(queue, sizes, head, jobs.rank)
+            if not makes_way(jobs, run, queue, sizes, stops, head, now):
+                break
+            remove(queue, sizes, head, jobs.rank)  # others have joined the queue
+            count = list_waiting(jobs, run, rules, queue, listing, shares, machines, now)
+            for place in range(count):
+                gone[place] = 0
+        else:
+            gone[position] = 1
+            remove(queue, sizes, head, jobs.rank)
         _start_next(jobs, run, rules, machines, plan, head, now)
     else:
         return -1

@@ -158,7 +158,7 @@ class PausedPipeline(PausedRun):
         nodes, streams = simulation.cluster.size, np.random.SeedSequence(simulation.setup.seed)
         jobs, rules = support.jobs_and_rules(simulation, workload, closed, nodes, streams)
         published = isinstance(simulation.setup.event_order, DirlabOrder)
-        run = new_run(jobs, support.estimates(workload, closed, streams), nodes)
+        run = new_run(jobs, support.estimates(workload, closed, streams, workload.arrival_order), nodes)
         queue, journal = new_queue(len(workload)), new_journal(len(workload))
         published_state = new_published(policy, len(workload)) if published else None
         now = simulation.guard.clock.now

@@ -44,10 +44,12 @@ class Jobs(NamedTuple):
     user : array of int64
         Users as consecutive numbers, -1 if unknown.
     arrival_order : array of int64
-        Rows in order of submission, without the jobs that run when the run begins.
+        Rows in the order in which they join the queue, without the jobs that run when the run begins.
     rank : array of int64
         Position of each row in the order of the queue: that of the policy, or that of submission if scores
         decide which job is next.
+    due : array of int64
+        Time at which each job joins the queue [s]: its submission, or later.
     weight : array of float64, shape (2, jobs)
         Keys, or factors of the formulas, of the order of the policy and of the candidates of backfilling, see
         :mod:`~hpcsimkit.compiled.listing`.
@@ -60,6 +62,7 @@ class Jobs(NamedTuple):
     user: Integers
     arrival_order: Integers
     rank: Integers
+    due: Integers
     weight: Numbers
 
 

@@ -20,13 +20,14 @@ from hpcsimkit.kernel.restart import Restart
 from hpcsimkit.kernel.setup import Setup
 from hpcsimkit.policies.orders import RandomOrder
 from hpcsimkit.policies.predictions import LastTwo, ShortestPredicted
+from hpcsimkit.policies.preempting.preemptors import PreemptLowerTiers
 from hpcsimkit.policies.slurm import SlurmMultifactor
 from hpcsimkit.results.attempts import Downtime
 from hpcsimkit.results.result import Result
 
 if TYPE_CHECKING:
     from hpcsimkit.compiled.state import Jobs, Run
-    from hpcsimkit.compiled.stops import Stops
+    from hpcsimkit.compiled.stops import Preemption, Stops
 
 OPTIONS = ("outages", "restart")
 """Options of a run by which jobs are stopped."""
@@ -48,16 +49,16 @@ MOST_JOBS = 2**20
 Integers = NDArray[np.int64]
 
 
-def stops_jobs(setup: Setup) -> bool:
-    """Return whether the options of a run may stop jobs, or let attempts take longer than their work."""
-    return any(name in setup.given for name in OPTIONS)
+def stops_jobs(setup: Setup, policy: Pipeline) -> bool:
+    """Return whether jobs may be stopped, or attempts may take longer than their work."""
+    return policy.preemptor is not None or any(name in setup.given for name in OPTIONS)
 
 
 def obstacles(setup: Setup, workload: Workload, cluster: AnyCluster, policy: Pipeline) -> Iterator[str]:
     """Yield the reasons why the compiled simulator cannot run a pipeline whose jobs may be stopped."""
     if type(cluster) is not Nodes:
-        names = " and ".join(name for name in OPTIONS if name in setup.given)
-        yield f"it knows {names} on counted nodes only"
+        names = [name for name in OPTIONS if name in setup.given] or ["a preemptor"]
+        yield f"it knows {' and '.join(names)} on counted nodes only"
     if type(setup.outages) not in SOURCES:
         yield f"it knows no outages {setup.outages!r}"
     if setup.begun is not None:
@@ -68,6 +69,21 @@ def obstacles(setup: Setup, workload: Workload, cluster: AnyCluster, policy: Pip
             yield f"it knows no {part!r} where jobs may be stopped"
     if len(workload) >= MOST_JOBS:
         yield "its jobs are too many to be stopped"
+
+
+def obstacle_of_preemptor(preemptor: object) -> str | None:
+    """Return the reason why a preemptor is not compiled, or None."""
+    if preemptor is None:
+        return None
+    if type(preemptor) is not PreemptLowerTiers:
+        return f"the preemptor {preemptor!r} is not compiled"
+    if preemptor.mode == "suspend" or preemptor.grace_time:
+        return f"it knows no suspensions and no grace, found {preemptor!r}"
+    return None
+
+
+class LackingSpaceError(Exception):
+    """There is too little space for the stops of a pass."""
 
 
 class OutagesToCome:
@@ -98,7 +114,9 @@ class OutagesToCome:
         return outages, np.array([each.position for each in found], dtype=np.float64), over
 
 
-def prepare(jobs: Jobs, run: Run, simulation: Any, groups: Integers, first: int) -> tuple[Jobs, Run, Stops]:
+def prepare(
+    jobs: Jobs, run: Run, simulation: Any, space: int, groups: Integers, first: int
+) -> tuple[Jobs, Run, Stops]:
     """Return jobs, state and stops before the first event.
 
     Parameters
@@ -107,6 +125,8 @@ def prepare(jobs: Jobs, run: Run, simulation: Any, groups: Integers, first: int)
         Those of a run without stops.
     simulation : Simulation
         The parameters of the run.
+    space : int
+        Number of stops of each job for which space is set aside.
     groups : array of int64, shape (jobs,)
         Rank of each job by its keys; equal for jobs with equal keys.
     first : int
@@ -121,11 +141,12 @@ def prepare(jobs: Jobs, run: Run, simulation: Any, groups: Integers, first: int)
     by_attempt = jobs._replace(
         run_time=_lasting(work, setup), nodes=np.concatenate([jobs.nodes, np.zeros(nodes, dtype=np.int64)])
     )
-    counters = np.zeros(12, dtype=np.int64)
+    counters = np.zeros(13, dtype=np.int64)
     counters[UNUSED], counters[FIRST], counters[NEXT] = nodes, first, 0
     stops = Stops(
         restart_rules(restart),
-        new_attempts(jobs.submit_time, SPACE * count + nodes),
+        new_attempts(jobs.submit_time, space * count + nodes),
+        _preemption_of(simulation, nodes),
         work=work,
         asked=asked,
         failures=np.zeros(count, dtype=np.int64),
@@ -149,6 +170,28 @@ def prepare(jobs: Jobs, run: Run, simulation: Any, groups: Integers, first: int)
     return by_attempt, run, stops
 
 
+def _preemption_of(simulation: Any, nodes: int) -> Preemption:
+    """Return the preemptor of a pipeline as numbers."""
+    from hpcsimkit.compiled.stops import LEAST_LOST, OLDEST, SMALLEST, YOUNGEST, Preemption
+
+    preemptor, jobs = simulation.policy.preemptor, simulation.workload
+    if preemptor is None:
+        none = np.empty(0, dtype=np.int64)
+        return Preemption(0, 0, 0, 0, none, none, none, np.empty(0, dtype=np.uint8))
+    tier = np.array(preemptor.tiers_in(jobs), dtype=np.int64)
+    codes = {"youngest": YOUNGEST, "least_lost": LEAST_LOST, "smallest": SMALLEST}
+    return Preemption(
+        active=1,
+        first=codes.get(preemptor.first, OLDEST),
+        exempt_time=preemptor.exempt_time,
+        cancels=int(preemptor.mode == "cancel"),
+        tier=tier,
+        size=jobs.size.astype(np.int64),
+        chosen=np.empty(nodes + 1, dtype=np.int64),
+        marked=np.zeros(len(jobs), dtype=np.uint8),
+    )
+
+
 def _lasting(work: Integers, setup: Setup) -> Integers:
     """Return the time that the first attempt of each job takes for its work [s]."""
     restart = setup.restart
@@ -160,10 +203,18 @@ def _lasting(work: Integers, setup: Setup) -> Integers:
 
 
 def supplied(stops: Stops, needed: int, coming: OutagesToCome) -> Stops:
-    """Return the same state with the outages, or the space, that a run needs to go on."""
-    from hpcsimkit.compiled.attempts import with_space
-    from hpcsimkit.compiled.stops import EXHAUSTED, MORE_OUTAGES, NEXT
+    """Return the same state with the outages, or the space, that a run needs to go on.
 
+    Raises
+    ------
+    LackingSpaceError
+        It cannot go on, as a pass had too little space.
+    """
+    from hpcsimkit.compiled.attempts import with_space
+    from hpcsimkit.compiled.stops import EXHAUSTED, FROM_THE_BEGINNING, MORE_OUTAGES, NEXT
+
+    if needed == FROM_THE_BEGINNING:
+        raise LackingSpaceError
     if needed == MORE_OUTAGES:
         (outages, position, over), begun = coming.next(), stops.counters[NEXT]
         stops.counters[NEXT], stops.counters[EXHAUSTED] = 0, over

@@ -13,7 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsimkit.compiled.attempts import (
+    CANCELLED,
     FAILED,
+    PREEMPTED,
     RETURNED,
     RETURNS,
     STOPPED,
@@ -31,12 +33,11 @@ from hpcsimkit.compiled.queue import WAITING, Queue, Sizes, add
 from hpcsimkit.compiled.running import expect, forget, pop, push, withdraw
 from hpcsimkit.compiled.state import ARRIVED, FREE, NO_LIMIT, RUNNING, Integers, Jobs, Numbers, Run
 
-OVER, MORE_OUTAGES, MORE_SPACE = cast(tuple[int, ...], tuple(map(np.int64, range(3))))
-"""What a run needs to go on, if it is not over."""
+OVER, MORE_OUTAGES, MORE_SPACE, FROM_THE_BEGINNING = cast(tuple[int, ...], tuple(map(np.int64, range(4))))
+"""What a run needs to go on, if it is not over; the last one: more space, from the beginning."""
 
-LISTED, NEXT, EXHAUSTED, INCOMPLETE, GONE, TAKEN, UNUSED, JOINED, REJOINED, EARLY, CORRECTED, FIRST = range(
-    12
-)
+LISTED, NEXT, EXHAUSTED, INCOMPLETE, GONE, TAKEN, UNUSED = range(7)
+JOINED, REJOINED, EARLY, CORRECTED, FIRST, LACKING = range(7, 13)
 """Positions in :attr:`Stops.counters`."""
 
 GIVE = 2**40
@@ -44,6 +45,41 @@ GIVE = 2**40
 
 START, END, NODES, DRAIN = range(4)
 """Rows of :attr:`Stops.outages`."""
+
+
+YOUNGEST, OLDEST, LEAST_LOST, SMALLEST = range(4)
+"""Codes of the first choice of a preemptor."""
+
+
+class Preemption(NamedTuple):
+    """A :class:`~hpcsimkit.policies.preempting.preemptors.PreemptLowerTiers` as numbers.
+
+    Attributes
+    ----------
+    active : int
+        Whether there is one.
+    first : int
+        The code of its first choice.
+    exempt_time : int
+        Time from its start during which a job is not stopped [s].
+    cancels : int
+        Whether jobs that are stopped never run again.
+    tier, size : array of int64, shape (jobs,)
+        Tier of each job, larger is higher, and its size.
+    chosen : array of int64, shape (jobs that can run at once,)
+        Space for the jobs to stop.
+    marked : array of uint8, shape (jobs,)
+        Whether each job is among them.
+    """
+
+    active: int
+    first: int
+    exempt_time: int
+    cancels: int
+    tier: Integers
+    size: Integers
+    chosen: Integers
+    marked: NDArray[np.uint8]
 
 
 class Stops(NamedTuple):
@@ -55,6 +91,8 @@ class Stops(NamedTuple):
         Rules of stopped jobs: what they keep, and when they may start again.
     attempts : Attempts
         The attempts of the jobs.
+    preemption : Preemption
+        The preemptor of the pipeline.
     work, asked : array of int64, shape (jobs,)
         Run time and estimate of each job [s]. In :class:`Jobs` and :class:`Run`, there are those of its
         current or next attempt.
@@ -85,11 +123,13 @@ class Stops(NamedTuple):
         number of incomplete outages, of rows in use for nodes out of order, of times that nodes went out of
         order, of unused rows, of jobs that joined the queue, of those that rejoined it since the last pass
         and of those among them that came before the submissions, whether plans are void, and the instant
-        before which there are no outages [s], at the positions named above.
+        before which there are no outages [s], and whether there was too little space for the stops of a pass,
+        at the positions named above.
     """
 
     restart: RestartRules
     attempts: Attempts
+    preemption: Preemption
     work: Integers
     asked: Integers
     failures: Integers
@@ -127,6 +167,8 @@ def need(jobs: Jobs, run: Run, queue: Queue, stops: Stops | None) -> int:
 @machine_code
 def _need(jobs: Jobs, run: Run, queue: Queue, stops: Stops) -> int:
     counters = stops.counters
+    if counters[LACKING]:
+        return FROM_THE_BEGINNING
     if stops.attempts.counters[STOPPED] + run.counters[RUNNING] > stops.attempts.log.shape[1]:
         return MORE_SPACE
     if counters[TAKEN] + len(stops.unused) > stops.down.shape[1]:
@@ -205,7 +247,7 @@ def rejoin_later(
 
 
 @called
-def stop(
+def stop(  # noqa: PLR0913 - parts of the state
     jobs: Jobs,
     run: Run,
     queue: Queue,
@@ -214,8 +256,9 @@ def stop(
     plan: Plan | None,
     row: int,
     now: int,
+    why: int,
 ) -> None:
-    """Stop a running job that has failed; mirrors ``Run.on_stop``."""
+    """Stop a running job; mirrors ``Run.on_stop``."""
     counters, attempts, restart = run.counters, stops.attempts, stops.restart
     start, mode = run.start_time[row], run.mode[row]
     withdraw(run.ends, counters[RUNNING], row)
@@ -223,12 +266,11 @@ def stop(
     counters[RUNNING] -= 1
     counters[FREE] += jobs.nodes[row]
     stops.listed[row] = 0
-    stops.counters[CORRECTED] = 1
     if plan is not None:
         forget_slot(plan, row)
-    record_stop(attempts, restart, row, stops.work[row] - attempts.kept[row], start, now, mode, FAILED)
-    stops.failures[row] += 1
-    if stops.failures[row] > restart.limit:
+    record_stop(attempts, restart, row, stops.work[row] - attempts.kept[row], start, now, mode, why)
+    stops.failures[row] += why == FAILED
+    if why == CANCELLED or stops.failures[row] > restart.limit:
         stops.given_up[row], jobs.run_time[row] = 1, now - start
         return
     run.start_time[row], run.mode[row] = -1, 0
@@ -371,7 +413,7 @@ def _fail_nodes(  # noqa: PLR0913 - parts of the state
         row = stops.by_start[place]
         after = node + jobs.nodes[row]
         if node < first + wanted and after > first:
-            stop(jobs, run, queue, sizes, stops, plan, row, now)
+            stop(jobs, run, queue, sizes, stops, plan, row, now, FAILED)
         node = after
     return wanted
 
@@ -401,3 +443,99 @@ def _list_by_start(run: Run, stops: Stops) -> None:
 def _starts_before(run: Run, row: int, other: int) -> bool:
     start, other_start = run.start_time[row], run.start_time[other]
     return bool(start < other_start or (start == other_start and row < other))
+
+
+# --- preemption --------------------------------------------------------------------------------------------
+
+
+@pasted
+def makes_way(
+    jobs: Jobs, run: Run, queue: Queue, sizes: Sizes | None, stops: Stops | None, head: int, now: int
+) -> bool:
+    """Stop jobs of lower tiers so that a job that does not fit may start, and return whether it may."""
+    return False if stops is None else _preempt(jobs, run, queue, sizes, stops, head, now)
+
+
+@called
+def _preempt(
+    jobs: Jobs, run: Run, queue: Queue, sizes: Sizes | None, stops: Stops, head: int, now: int
+) -> bool:
+    """Mirrors ``Pipeline._preempt`` and ``Preemptor.victims``."""
+    preemption = stops.preemption
+    if not preemption.active or stops.counters[LACKING]:
+        return False
+    level, chosen, count = run.counters[FREE], preemption.chosen, 0
+    most = level
+    for place in range(run.counters[RUNNING]):
+        if _is_candidate(run, stops, head, run.expected[1, place], now):
+            most += jobs.nodes[run.expected[1, place]]
+    if most < jobs.nodes[head]:
+        return False
+    while level < jobs.nodes[head]:
+        row = _first_choice(run, stops, head, now)
+        chosen[count], preemption.marked[row] = row, 1
+        level += jobs.nodes[row]
+        count += 1
+    stops.counters[LACKING] = stops.attempts.counters[STOPPED] + count > stops.attempts.log.shape[1]
+    for place in range(count):
+        row = chosen[place]
+        preemption.marked[row] = 0
+        if place < count - 1 and level - jobs.nodes[row] >= jobs.nodes[head]:
+            level -= jobs.nodes[row]
+        elif not stops.counters[LACKING]:
+            why = CANCELLED if preemption.cancels else PREEMPTED
+            stop(jobs, run, queue, sizes, stops, None, row, now, why)
+    return not stops.counters[LACKING]
+
+
+@machine_code
+def _is_candidate(run: Run, stops: Stops, head: int, row: int, now: int) -> bool:
+    """Return whether a running job, or nodes out of order, may be stopped for another job."""
+    preemption = stops.preemption
+    return bool(
+        row < len(preemption.tier)
+        and not preemption.marked[row]
+        and preemption.tier[row] < preemption.tier[head]
+        and now - run.start_time[row] >= preemption.exempt_time
+    )
+
+
+@machine_code
+def _first_choice(run: Run, stops: Stops, head: int, now: int) -> int:
+    """Return the first of the candidates; mirrors ``PreemptLowerTiers.candidates``."""
+    tier, best, best_key = stops.preemption.tier, -1, 0
+    for place in range(run.counters[RUNNING]):
+        row = run.expected[1, place]
+        if not _is_candidate(run, stops, head, row, now):
+            continue
+        key = _key(run, stops, row, now)
+        if best >= 0:
+            if tier[row] > tier[best] or (tier[row] == tier[best] and key > best_key):
+                continue
+            if tier[row] == tier[best] and key == best_key and row > best:
+                continue
+        best, best_key = row, key
+    return best
+
+
+@machine_code
+def _key(run: Run, stops: Stops, row: int, now: int) -> int:
+    """Return the sort key of the first choice within a tier."""
+    first, start = stops.preemption.first, run.start_time[row]
+    if first == YOUNGEST:
+        return int(-start)
+    if first == LEAST_LOST:
+        return int((now - start) * stops.preemption.size[row])
+    if first == SMALLEST:
+        return int(stops.preemption.size[row])
+    return int(start)
+
+
+@pasted
+def take_after_pass(jobs: Jobs, run: Run, stops: Stops | None, now: int) -> None:
+    """Take what a pass has freed of nodes that go out of order; mirrors ``Run._drain``.
+
+    If a job that has just started ends at once, they are taken at its end.
+    """
+    if stops is not None and not (run.counters[RUNNING] and run.ends[0, 0] == now):
+        _take_incomplete(jobs, run, stops, now)

@@ -18,7 +18,7 @@ from hpcsimkit.cluster.base import Nodes
 from hpcsimkit.cluster.machines import Machines
 from hpcsimkit.cluster.opaque import AnyCluster
 from hpcsimkit.cluster.partitions import Partitions
-from hpcsimkit.compiled import beside_windows, loading, on_machines, replanned, stopping
+from hpcsimkit.compiled import beside_windows, later_submissions, loading, on_machines, replanned, stopping
 from hpcsimkit.compiled.known_parameters import unknown_parameters
 from hpcsimkit.compiled.orders import KEYS, dense_ranks, keys_of
 from hpcsimkit.errors import UsageError
@@ -149,7 +149,7 @@ def _obstacles(simulation: Parameters) -> Iterator[str]:
         return
     yield from _obstacles_of_cluster(cluster, rules)
     again = type(simulation.policy) in replanned.SCHEDULERS
-    further = replanned.OPTIONS if again else ("calendar", *stopping.OPTIONS)
+    further = replanned.OPTIONS if again else ("calendar", "gates", *stopping.OPTIONS)
     yield from obstacles_of_options(simulation, (*KNOWN_OPTIONS, *further))
     for observer in simulation.observers:
         if observer.needs_events:
@@ -161,9 +161,10 @@ def _obstacles(simulation: Parameters) -> Iterator[str]:
     if isinstance(simulation.policy, Pipeline):
         if isinstance(cluster, Machines):
             yield from on_machines.obstacles(simulation.workload, cluster, simulation.policy)
+        yield from later_submissions.obstacles(simulation.setup)
         if simulation.setup.calendar:
-            yield from beside_windows.obstacles(simulation, stopping.stops_jobs(simulation.setup))
-        if stopping.stops_jobs(simulation.setup):
+            yield from beside_windows.obstacles(simulation, _stops_jobs(simulation))
+        if _stops_jobs(simulation):
             yield from stopping.obstacles(simulation.setup, simulation.workload, cluster, simulation.policy)
     yield from _obstacles_of_begun(simulation, simulation.setup.begun)
 
@@ -244,6 +245,9 @@ def obstacles_of_policy(policy: Policy, rules: type[EventOrder]) -> Iterator[str
         stage = candidates_of(policy) if seat == "order of candidates" else getattr(policy, seat)
         if type(stage) not in known or (isinstance(stage, Actual) and not stage.reservations):
             yield f"the {seat} {stage!r} is not compiled"
+    preemptor = stopping.obstacle_of_preemptor(policy.preemptor)
+    if preemptor is not None or (policy.preemptor is not None and rules is DirlabOrder):
+        yield preemptor or f"with the rules of published simulators, it knows no {policy.preemptor!r}"
     if isinstance(policy.backfiller, Reservations) and _reservations(policy.backfiller) < 1:
         yield f"the number of reservations is {policy.backfiller.count!r}"
     yield from unknown_parameters(policy)
@@ -284,6 +288,16 @@ def run(simulation: Parameters) -> tuple[Result, NDArray[np.int32] | None]:
     """Run a simulation that has no :func:`obstacle`; return its result and the positions of its events."""
     if type(simulation.policy) in replanned.SCHEDULERS:
         return _with_partition(replanned.run(simulation, loading.REPLANNING), simulation), None
+    space = stopping.SPACE
+    while True:
+        try:
+            return _run_pipeline(simulation, space)
+        except stopping.LackingSpaceError:
+            space = 4 * space + 1
+
+
+def _run_pipeline(simulation: Parameters, space: int) -> tuple[Result, NDArray[np.int32] | None]:
+    """Run a simulation of a pipeline, with space for a number of stops of each job."""
     nodes, cluster = simulation.cluster.size, _whole(simulation.cluster)
     policy, parts = _pipeline(simulation), _parts(simulation)
     simulate = loading.load(_kind(parts))
@@ -300,12 +314,13 @@ def run(simulation: Parameters) -> tuple[Result, NDArray[np.int32] | None]:
     jobs, rules = jobs_and_rules(simulation, workload, policy, nodes, streams)
     machines, allocations, profile = _machines(simulation, parts)
     at_once = nodes if machines is None else len(workload)
-    state = new_run(jobs, estimates(workload, policy, streams, simulation.setup.begun), at_once)
+    order = jobs.arrival_order if simulation.setup.begun is None else workload.arrival_order
+    state = new_run(jobs, estimates(workload, policy, streams, order, simulation.setup.begun), at_once)
     stops, coming, windows = None, None, None
     if "stops" in parts:
         coming = stopping.OutagesToCome(simulation, nodes)
         jobs, state, stops = stopping.prepare(
-            jobs, state, simulation, _groups(workload, policy), coming.first
+            jobs, state, simulation, space, _groups(workload, policy), coming.first
         )
     if simulation.setup.begun is not None:
         take_over(simulation.setup.begun, jobs, state, machines, allocations)
@@ -337,6 +352,8 @@ def run(simulation: Parameters) -> tuple[Result, NDArray[np.int32] | None]:
         placements=None if machines is None else on_machines.placements_of(cluster, machines),
         simulator="compiled",
     )
+    if simulation.setup.gates:
+        result = replace(result, held=later_submissions.held_jobs(simulation.setup, logged))
     if windows is not None:
         result = beside_windows.with_downtime(result, windows)
     if stops is not None:
@@ -396,7 +413,7 @@ def _parts(simulation: Parameters) -> tuple[str, ...]:
         "profile": profile or (windows and isinstance(backfiller, EASY)),
         "plan": plan,
         "candidate_shares": isinstance(candidates_of(policy), SlurmMultifactor),
-        "stops": stopping.stops_jobs(simulation.setup),
+        "stops": _stops_jobs(simulation),
         "windows": windows,
     }
     return tuple(part for part in PARTS if needed[part])
@@ -481,6 +498,12 @@ def _with_partition(result: Result, simulation: Parameters) -> Result:
     return replace(result, started_in=np.full(len(result), name), attempts=attempts)
 
 
+def _stops_jobs(simulation: Parameters) -> bool:
+    """Return whether jobs of a pipeline may be stopped."""
+    policy = simulation.policy
+    return isinstance(policy, Pipeline) and stopping.stops_jobs(simulation.setup, policy)
+
+
 def _groups(workload: Workload, policy: Pipeline) -> Integers:
     """Return the rank of each job by the keys of its order, if jobs with equal keys come as they join."""
     if _is_scored(policy):
@@ -498,9 +521,9 @@ def jobs_and_rules(
 
     begun = simulation.setup.begun
     if _by_dirlab(simulation):
-        arrival_order = np.arange(len(workload))
+        due, arrival_order = workload.column("submit_time"), np.arange(len(workload))
     else:
-        arrival_order = workload.arrival_order.astype(np.int64)
+        due, arrival_order = later_submissions.joins(simulation.setup, workload)
     arrival = _inverse(arrival_order)
     order, candidates, scored = policy.queue_order, candidates_of(policy), _is_scored(policy)
     waiting = arrival_order if begun is None else _without(arrival_order, begun.started)
@@ -515,6 +538,7 @@ def jobs_and_rules(
         nodes_asked,
         user=_numbered(workload.user) if isinstance(policy.estimates, LastTwo) else contiguous(workload.user),
         arrival_order=waiting,
+        due=contiguous(due),
         rank=arrival if scored else _inverse(np.lexsort((arrival, *keys[::-1]))),
         weight=np.stack(
             [
@@ -605,16 +629,20 @@ def _weights(workload: Workload, order: Any, keys: tuple[NDArray[Any], ...]) -> 
 
 
 def estimates(
-    workload: Workload, policy: Pipeline, streams: np.random.SeedSequence, begun: Begun | None = None
+    workload: Workload,
+    policy: Pipeline,
+    streams: np.random.SeedSequence,
+    order: NDArray[Any],
+    begun: Begun | None = None,
 ) -> Integers:
-    """Return the estimates of all jobs [s]; last-two predictions follow during the run."""
+    """Return the estimates of all jobs [s], drawn in an order of rows; last-two predictions follow later."""
     estimator = policy.estimates
     if isinstance(estimator, Actual):
         return np.maximum(workload.column("run_time"), 1)
     if isinstance(estimator, Remembered):
         return estimator.estimates
     if isinstance(estimator, Noisy):
-        asked = workload.arrival_order
+        asked = order
         if begun is not None:  # first those of the running jobs
             asked = np.concatenate([list(begun.started), _without(asked, begun.started)]).astype(np.int64)
         factors = 1 + estimator.noise * _drawn(streams, asked, len(workload))

@@ -124,7 +124,7 @@ def _fill(  # noqa: PLR0913 - parts of the state
         sort_candidates(jobs, run, rules, None, listing, listing.shares, listed, now)
     for position in range(listed):
         row = listing.rows[position]
-        if row != head and fits(profile, nodes[row], estimate[row]):
+        if fits(profile, nodes[row], estimate[row]):
             remove(queue, None, row, jobs.rank)
             start(jobs, run, row, now, BACKFILLED)
             occupy(profile, now, now + estimate[row], nodes[row])

@@ -125,7 +125,7 @@ def room_for(jobs: Jobs, run: Run, windows: Windows, row: int, now: int) -> int:
         time = windows.steps[0, step]
         if time >= end:
             break
-        while place < run.counters[RUNNING] and max(run.expected[0, place], now + 1) <= time:
+        while place < run.counters[RUNNING] and run.expected[0, place] <= time:
             there += jobs.nodes[run.expected[1, place]]
             place += 1
         least = min(least, there - windows.steps[1, step])

@@ -256,10 +256,12 @@ class Gates:
 
 def _check(held: object, gate: Gate, job: Job, system: System) -> None:
     """Raise a UsageError if the answer of a gate is none, or asks to be asked again in the past."""
-    who = f"{gate!r} for job {job.id} at t={system.now} s"
     if not isinstance(held, Held):
-        raise UsageError(f"{who}: holds() must return a Held or None, found {held!r}")
-    if not isinstance(held.reason, str) or not held.reason:
-        raise UsageError(f"{who}: a reason is needed, found {held.reason!r}")
-    if held.until is not None and not held.until > system.now:
-        raise UsageError(f"{who}: it can be asked again only later, found until={held.until!r}")
+        problem = f"holds() must return a Held or None, found {held!r}"
+    elif not isinstance(held.reason, str) or not held.reason:
+        problem = f"a reason is needed, found {held.reason!r}"
+    elif held.until is not None and not held.until > system.now:
+        problem = f"it can be asked again only later, found until={held.until!r}"
+    else:
+        return
+    raise UsageError(f"{gate!r} for job {job.id} at t={system.now} s: {problem}")

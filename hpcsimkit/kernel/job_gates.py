@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from itertools import islice
+from typing import NamedTuple
 
 from hpcsimkit.errors import UsageError, WorkloadError, nearest
 from hpcsimkit.io.units import is_whole_number
@@ -179,8 +179,11 @@ class Licenses(Gate):
         """Read the licences that each job asks for."""
         self.check()
         self._free = dict(self.pools)
-        self._asked = self.asked(workload)
-        self._due: dict[str, dict[int, Job]] = defaultdict(dict)
+        kinds: dict[tuple[tuple[str, int], ...], _Kind] = {}
+        self._kind_of: dict[int, _Kind] = {}
+        for row, asked in self.asked(workload).items():
+            self._kind_of[row] = kinds.setdefault(tuple(sorted(asked.items())), _Kind(asked, {}))
+        self._kinds = list(kinds.values())
 
     def asked(self, workload: Workload) -> dict[int, dict[str, int]]:
         """Return the licences of the jobs that ask for some, by row.
@@ -217,47 +220,54 @@ class Licenses(Gate):
 
     def holds(self, job: Job, system: System) -> Held | None:
         """Hold a job while fewer licences are free than it asks for."""
-        asked = self._asked.get(job.index)
-        if asked is None:
+        kind = self._kind_of.get(job.index)
+        if kind is None:
             return None
-        for name in asked:
-            self._due[name][job.index] = job
-        return None if self._suffices(asked) else Held("Licenses")
+        kind.due[job.index] = job
+        return None if self._suffices(kind) else Held("Licenses")
 
-    def _suffices(self, asked: Mapping[str, int]) -> bool:
-        return all(number <= self._free[name] for name, number in asked.items())
+    def _suffices(self, kind: _Kind) -> bool:
+        return all(number <= self._free[name] for name, number in kind.asked.items())
 
     def after_start(self, job: Job, system: System) -> Iterable[Job]:
         """Take the licences of a job; return the jobs for which the others no longer suffice."""
-        asked = self._asked.get(job.index)
-        if asked is None:
+        kind = self._kind_of.get(job.index)
+        if kind is None:
             return ()
-        for name, number in asked.items():
+        kind.due.pop(job.index, None)
+        for name, number in kind.asked.items():
             self._free[name] -= number
-            self._due[name].pop(job.index, None)
-        return self._those(asked, suffices=False)
+        return self._those(kind, suffices=False)
 
     def after_stop(self, job: Job, system: System) -> Iterable[Job]:
         """Return the licences of a job, and the jobs for which they suffice now."""
-        asked = self._asked.get(job.index)
-        if asked is None:
+        kind = self._kind_of.get(job.index)
+        if kind is None:
             return ()
-        for name, number in asked.items():
+        for name, number in kind.asked.items():
             self._free[name] += number
-        return self._those(asked, suffices=True)
+        return self._those(kind, suffices=True)
 
     after_end = after_stop
 
     def after_reject(self, job: Job, system: System) -> Iterable[Job]:
         """Forget a job."""
-        for name in self._asked.get(job.index, ()):
-            self._due[name].pop(job.index, None)
+        if job.index in self._kind_of:
+            self._kind_of[job.index].due.pop(job.index, None)
         return ()
 
-    def _those(self, names: Iterable[str], *, suffices: bool) -> list[Job]:
-        """Return the jobs that ask for some licences and are due, as far as the free ones suffice or not."""
-        due = {row: job for name in names for row, job in self._due[name].items()}
-        return [job for row, job in due.items() if self._suffices(self._asked[row]) == suffices]
+    def _those(self, changed: _Kind, *, suffices: bool) -> list[Job]:
+        """Return the due jobs that ask for a licence of a kind, as far as the free ones suffice or not."""
+        names = changed.asked.keys()
+        kinds = [each for each in self._kinds if not names.isdisjoint(each.asked)]
+        return [job for each in kinds if self._suffices(each) == suffices for job in each.due.values()]
+
+
+class _Kind(NamedTuple):
+    """The licences that some jobs ask for, and those of the jobs that are due."""
+
+    asked: dict[str, int]
+    due: dict[int, Job]
 
 
 def licenses_in(text: str) -> dict[str, int]:

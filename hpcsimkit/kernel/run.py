@@ -437,6 +437,8 @@ class Run(Scheduler):
         ledger.stop(row, now, why, progress, allocation)
         for notify in self.callbacks.on_stop:
             notify(job, why, self.system)
+        if self._failures is not None:  # the policy may use what it has freed in this pass
+            Instant(self.clock, RETURN, 0, [self._drain])
         if not requeue or self._restart.gives_up(ledger.failures.get(row, 0)):
             ledger.give_up(row)
             self.system.ended.append(row)
@@ -445,8 +447,6 @@ class Run(Scheduler):
         if self._gated:
             self._ask_again(self.gates.after_stop(job, self.system))
         self._come_back(job, self._restart.delay + delay)
-        if self._failures is not None:  # the policy may use what it has freed in this pass
-            Instant(self.clock, RETURN, 0, [self._drain])
         self.capacity_changed()
 
     def _progress(self, job: Job, why: Outcome) -> Progress:

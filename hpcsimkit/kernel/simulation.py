@@ -343,6 +343,10 @@ class Simulation:
     def _record(self, before_pass: Callable[[Recorder], None]) -> None:
         if self._run is not None or self._result is not None:
             raise UsageError("snapshot: the run has begun already")
+        if self.policy.schedules_partitions:
+            raise UsageError(
+                f"snapshot: a policy that schedules all partitions keeps none, found {self.policy!r}"
+            )
         self._before_pass = before_pass
 
     def _snapshot_of(self, recorder: Recorder) -> Snapshot:

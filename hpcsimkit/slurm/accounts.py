@@ -15,7 +15,17 @@ from hpcsimkit.errors import UsageError
 from hpcsimkit.slurm.parameters import QOS as MEANINGS
 from hpcsimkit.slurm.tres import tres_of
 
-__all__ = ["ROOT", "Association", "Associations", "Limits", "Qos", "associations_of", "is_accounts", "qos_of"]
+__all__ = [
+    "ROOT",
+    "Association",
+    "Associations",
+    "Limits",
+    "Qos",
+    "Values",
+    "associations_of",
+    "is_accounts",
+    "qos_of",
+]
 
 Limits = Mapping[str, Any]
 """Limits by Slurm's names: numbers of jobs, times [s], or amounts by resource."""
@@ -180,7 +190,7 @@ class Associations:
         )
 
 
-class _Values:
+class Values:
     """Values of a QOS or association, by Slurm's names, and notes on those that are not modelled."""
 
     def __init__(self, notes: Counter[str], what: str) -> None:
@@ -211,6 +221,23 @@ class _Values:
             self.notes[f"{self.what} is not modelled: Fairshare={text}"] += 1
             return 1
         return whole_of("Fairshare", text) or 0
+
+    def qos(self, name: str, present: Qos) -> Qos:
+        """Return a QOS with these values; what is not among them is that of a present one."""
+        plain = self.plain
+        flags = plain["Flags"].split(",") if "Flags" in plain else []
+        for flag in flags:
+            if flag.lower() not in ("overpartqos", "denyonlimit"):
+                self.notes[f"QOS is not modelled: Flags={flag}"] += 1
+        return Qos(
+            name,
+            whole_of("Priority", plain["Priority"]) or 0 if "Priority" in plain else present.priority,
+            self.limits,
+            tuple(filter(None, plain["Preempt"].split(","))) if "Preempt" in plain else present.preempts,
+            plain.get("PreemptMode", present.mode).lower(),
+            "overpartqos" in map(str.lower, flags) if flags else present.over_partition,
+            _factor(plain["UsageFactor"]) if "UsageFactor" in plain else present.usage_factor,
+        )
 
 
 def is_accounts(text: str) -> str:
@@ -245,24 +272,11 @@ def qos_of(text: str, path: str | os.PathLike[str], notes: Counter[str]) -> dict
     """
     found = {}
     for row in _rows(text, path):
-        values = _Values(notes, "QOS")
+        values = Values(notes, "QOS")
         for heading, cell in row.items():
             values.add(heading, cell)
         name = row.get("Name", "").strip()
-        plain = values.plain
-        flags = plain.get("Flags", "").split(",") if plain.get("Flags") else []
-        for flag in flags:
-            if flag.lower() not in ("overpartqos", "denyonlimit"):
-                notes[f"QOS is not modelled: Flags={flag}"] += 1
-        found[name] = Qos(
-            name,
-            whole_of("Priority", plain.get("Priority", "0")) or 0,
-            values.limits,
-            tuple(filter(None, plain.get("Preempt", "").split(","))),
-            plain.get("PreemptMode", "cluster").lower(),
-            "overpartqos" in map(str.lower, flags),
-            _factor(plain.get("UsageFactor", "1")),
-        )
+        found[name] = values.qos(name, Qos(name))
     return found
 
 
@@ -322,7 +336,7 @@ class _Tree:
                 )
 
     def _root(self, values: Sequence[tuple[str, str]]) -> None:
-        kept = _Values(self.notes, "association")
+        kept = Values(self.notes, "association")
         for key, value in values:
             kept.add(key, value)
         self.each[0] = Association(ROOT, parent=-1, limits=kept.limits)
@@ -332,7 +346,7 @@ class _Tree:
         if partition.strip("'"):
             self.notes["association is not modelled: one of a single partition"] += 1
             return
-        kept = _Values(self.notes, "association")
+        kept = Values(self.notes, "association")
         for key, value in values:
             kept.add(key, value)
         if account == ROOT and not user:

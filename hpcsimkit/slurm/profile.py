@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from dataclasses import fields, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from hpcsimkit.cluster.partition_files import partitions_of_tables
 from hpcsimkit.cluster.scontrol import seconds_of, tables_of_scontrol, whole_of
 from hpcsimkit.errors import UsageError
 from hpcsimkit.kernel.restart import Restart
+from hpcsimkit.slurm.changes import changed
 from hpcsimkit.slurm.configuration import Configuration, read_configuration
 from hpcsimkit.slurm.parameters import PRIORITY_FLAGS, SCHEDULING, harmless
 from hpcsimkit.slurm.rules import Clocks, Multifactor, Rules
@@ -61,11 +63,19 @@ KEYS_OF_PARTITIONS = (
 )
 
 
+@dataclass(frozen=True, repr=False)
 class Slurm(Rules):
     """A cluster as its Slurm is configured: the rules, read from its files, and what a run of them needs.
 
-    Parameters are those of :class:`~hpcsimkit.slurm.rules.Rules`.
+    Further parameters are those of :class:`~hpcsimkit.slurm.rules.Rules`.
+
+    Parameters
+    ----------
+    configuration : Configuration, optional
+        The configuration that was read, for changes.
     """
+
+    configuration: Configuration | None = field(default=None, compare=False)
 
     @classmethod
     def read(cls, folder: str | os.PathLike[str], column: str = "partition") -> Slurm:
@@ -86,6 +96,25 @@ class Slurm(Rules):
             A file cannot be read.
         """
         return _Made(read_configuration(folder), column).profile()
+
+    def changed(self, changes: Mapping[str, str]) -> Slurm:
+        """Return the cluster with other values of its configuration; the partitions stay as they are.
+
+        Parameters
+        ----------
+        changes : mapping of str to str
+            New values by name, such as ``{"bf_interval": "60", "qos.high.MaxJobsPU": "5"}``; see
+            :func:`~hpcsimkit.slurm.changes.changed`.
+
+        Raises
+        ------
+        UsageError
+            The configuration was not read, a name is unknown, or a value invalid.
+        """
+        if self.configuration is None:
+            raise UsageError("changes of Slurm need a configuration that was read from a folder")
+        made = _Made(changed(self.configuration, changes), self.partitions.column).profile()
+        return replace(made, partitions=self.partitions)
 
     @property
     def policy(self) -> SlurmScheduler:
@@ -134,7 +163,7 @@ class _Made:
             ),
         )
         self._note_unknown(profile)
-        return replace(profile, notes=dict(conf.notes))
+        return replace(profile, notes=dict(conf.notes), configuration=conf)
 
     def _note_unknown(self, profile: Slurm) -> None:
         for name in {*profile.partition_qos.values()} - {*profile.qos}:

@@ -83,7 +83,12 @@ class PreemptLowerTiers(Preemptor):
         return self.mode == "suspend"
 
     def reset(self, system: System) -> None:
-        """Find the tier of each job.
+        """Find the tier of each job."""
+        self._tier = self.tiers_in(system.workload)
+        self._graces: dict[int, int] = {}  # when jobs that were chosen may be stopped, by row
+
+    def tiers_in(self, workload: Workload) -> list[int]:
+        """Return the tier of each job of a workload; larger is higher.
 
         Raises
         ------
@@ -98,8 +103,7 @@ class PreemptLowerTiers(Preemptor):
             value = getattr(self, name)
             if not isinstance(value, int) or value < 0:
                 raise UsageError(f"preemptor: {name} needs a whole number, at least 0, found {value!r}")
-        self._tier = _tiers(system.workload, self.by, self.tiers)
-        self._graces: dict[int, int] = {}  # when jobs that were chosen may be stopped, by row
+        return _tiers(workload, self.by, self.tiers)
 
     # --- between passes --------------------------------------------------------------------------------
 

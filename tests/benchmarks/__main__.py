@@ -228,18 +228,19 @@ MEASURES = {
         ("window", agents.window), ("pairs", agents.pairs), ("inspector", agents.inspector),
         ("training", agents.training), ("inference", agents.inference), ("backfilling", agents.backfilling),
         ("games", agents.games), ("shares", shares.shares),
+        ("preemptive", simulators.preemptive), ("futures", simulators.futures),
         ("sweep", sweeps.overhead), ("finished", sweeps.finished), ("workers", sweeps.workers),
     )},
 }  # fmt: skip
 
-UNITS = {"month": "jobs", "outages": "jobs", "corners": "jobs", "speed": "jobs", "compiled": "jobs", "table": "jobs", "metrics": "jobs", "packing": "decisions",
+UNITS = {"month": "jobs", "preemptive": "jobs", "futures": "futures", "outages": "jobs", "corners": "jobs", "speed": "jobs", "compiled": "jobs", "table": "jobs", "metrics": "jobs", "packing": "decisions",
          "episodes": "episodes", "games": "episodes", "window": "steps", "pairs": "steps", "inspector": "steps", "training": "steps", "inference": "answers", "backfilling": "steps"}  # fmt: skip
 
 FILES = (
     {name: [file] for name, file in LOGS.items()}
     | {name: [file, machines.BEOCAT_MACHINES] for name, file in machines.MONTHS.items()}
     | {"beocat-03/20000": [machines.MONTHS["beocat-03"], machines.BEOCAT_MACHINES]}
-    | {"lublin-1": [agents.LUBLIN], "backfilling": [agents.LUBLIN]}
+    | {"philly": [simulators.TIRESIAS], "lublin-1": [agents.LUBLIN], "backfilling": [agents.LUBLIN]}
 )
 """Which files of the folder of logs a case needs."""
 
@@ -304,6 +305,9 @@ ALL = [
     ("month", "beocat-03", "fcfs+best-fit+easy", 1),
     ("month", "beocat-04", "fcfs+best-fit+easy", 1),
     ("outages", "beocat-03", "fcfs+best-fit+easy", 1),
+    ("preemptive", "philly", "oracle-srtf", 3),
+    ("preemptive", "philly", "las", 3),
+    ("futures", "500 jobs", "fcfs+easy", 3),
     ("corners", "KTH-SP2", "fcfs+easy", 5),
     ("corners", "KTH-SP2", "wfp3+easy", 5),
     ("corners", "KTH-SP2", "xfactor+easy", 5),
@@ -395,6 +399,8 @@ def row(case: tuple[str, str, str, int], found: dict[str, Any]) -> str:
         cells.append(
             f"{found['simpy']:9,.0f} jobs/s with SimPy  {found['faster']:.0f} x  bare SimPy {found['bare']:,.0f}"
         )
+    if "on_simpy" in found:
+        cells.append(f"{found['on_simpy']:.3f} s with SimPy")
     if "attempts" in found:
         cells.append(f"{found['attempts']:,} attempts; without outages {found['without']:.3f} s")
     if "only_simpy" in found:

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import csv
+import gzip
 import os
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
-__all__ = ["compiled", "evaluated", "first", "speed", "trials"]
+import numpy as np
+
+__all__ = ["compiled", "evaluated", "first", "futures", "preemptive", "speed", "trials"]
+
+TIRESIAS = "../refs/tiresias/shortest.csv.gz"
+"""File of the jobs of Philly, in the folder of logs."""
 
 
 def _least(action: Callable[[], Any], repetitions: int) -> tuple[float, Any]:
@@ -123,3 +131,50 @@ def first(source: str, policy: str, repetitions: int) -> dict[str, float]:
         if source == "compiling":
             return {"seconds": cold}
         return {"seconds": min(run(cache) for _ in range(repetitions))}
+
+
+def preemptive(traces: Path, source: str, policy: str, repetitions: int) -> dict[str, float]:
+    """Simulate the 1 000 jobs of Philly in the tests of Tiresias, which may be stopped; jobs/s of both."""
+    from hpcsimkit import Simulation, Workload, make
+
+    with gzip.open(traces / TIRESIAS, "rt") as file:
+        rows = [{name: int(float(value)) for name, value in row.items()} for row in csv.DictReader(file)]
+    names = {"submit_time": "submit_time", "run_time": "duration", "nodes": "num_gpu"}
+    columns = {column: [row[name] for row in rows] for column, name in names.items()}
+    jobs = Workload(columns, machine_size=32)
+
+    def simulate(simulator: Any) -> Any:
+        return Simulation(jobs, make(policy), simulator=simulator).run()
+
+    simulate("compiled")  # is loaded
+    seconds, found = _least(lambda: simulate("compiled"), max(3, repetitions))
+    simpy, reference = _least(lambda: simulate("simpy"), repetitions)
+    assert found.attempts is not None and found.hash == reference.hash
+    return {"seconds": seconds, "per_second": len(jobs) / seconds, "on_simpy": simpy}
+
+
+def futures(traces: Path, source: str, policy: str, repetitions: int) -> dict[str, float]:
+    """Simulate 1 000 futures of 500 waiting and some running jobs, whose run times are drawn, one by one."""
+    from hpcsimkit import Simulation, Workload, make
+    from hpcsimkit.kernel.begun import Begun
+
+    numbers = np.random.default_rng(1)
+    waiting, running, nodes = int(source.split()[0]), 32, 256
+    count = waiting + running
+    asked = numbers.integers(3600, 14_400, count)
+    columns = {
+        "submit_time": np.sort(numbers.integers(0, 7000, count)),
+        "requested_time": asked,
+        "nodes": np.concatenate([np.full(running, nodes // running), numbers.integers(1, 33, waiting)]),
+    }
+    begun = Begun(8000, dict.fromkeys(range(running), 7500))
+    drawn = [np.maximum((asked * numbers.uniform(0.2, 1, count)).astype(int), 600) for _ in range(1000)]
+
+    def simulate() -> None:
+        for run_time in drawn:
+            jobs = Workload({**columns, "run_time": run_time}, machine_size=nodes)
+            Simulation(jobs, make(policy), begun=begun, simulator="compiled").run()
+
+    simulate()  # loads the simulator
+    seconds, _ = _least(simulate, repetitions)
+    return {"seconds": seconds, "per_second": len(drawn) / seconds}

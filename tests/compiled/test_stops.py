@@ -123,7 +123,52 @@ test_random_outages = uncompiled(pytest.mark.usefixtures("little_space")(example
 test_many_random_outages = pytest.mark.slow(settings(max_examples=10_000)(CASES(check)))
 
 
-@pytest.mark.parametrize("policy", ["sjf+easy", "fcfs+conservative", "wfp3+easy-sjf", "fcfs+easy-k(3)"])
+@st.composite
+def preemptors(draw: Any) -> str:
+    first = draw(st.sampled_from(["youngest", "oldest", "least_lost", "smallest", "placement"]))
+    mode, exempt = (
+        draw(st.sampled_from(["requeue", "requeue", "cancel"])),
+        draw(st.sampled_from([0, 0, 5, 50])),
+    )
+    return f"preempt(first={first}, mode={mode}, exempt_time={exempt})"
+
+
+def check_preemption(
+    drawn: tuple[Workload, OutageSource], order: str, backfilling: str, preemptor: str, restart: Restart
+) -> None:
+    policy = make(f"{order}+{backfilling}+{preemptor}")
+    assert_equal_schedules(drawn[0], policy, outages=drawn[1], restart=restart)
+
+
+PREEMPTED = given(
+    failing(),
+    st.sampled_from(ORDERS),
+    st.sampled_from(["none", "easy", "easy-sjf", "greedy", "easy-k(3)", "conservative-replan"]),
+    preemptors(),
+    restarts(),
+)
+test_random_preemption = uncompiled(
+    pytest.mark.usefixtures("little_space")(examples(8)(PREEMPTED(check_preemption)))
+)
+test_much_random_preemption = pytest.mark.slow(settings(max_examples=10_000)(PREEMPTED(check_preemption)))
+
+
+@uncompiled
+@pytest.mark.usefixtures("little_space")
+@pytest.mark.parametrize("order", ["fcfs", "wfp3"])
+def test_more_stops_in_a_pass_than_there_is_space_for(order: str) -> None:
+    """Four jobs stop four others, and are stopped by four more; the run begins again, with space for eight."""
+    columns = {"submit_time": [0] * 4 + [5] * 8, "run_time": [20] * 12, "nodes": [1] * 12}
+    jobs = Workload({**columns, "queue": [0] * 4 + [1] * 4 + [2] * 4}, machine_size=4)
+    found, _ = assert_equal_schedules(jobs, make(f"{order}+preempt"), restart=Restart(delay=9))
+    assert found.attempts is not None
+    assert found.attempts.job[found.attempts.end_time == 5].tolist() == list(range(8))
+
+
+@pytest.mark.parametrize(
+    "policy",
+    ["sjf+easy", "fcfs+conservative", "wfp3+easy-sjf+preempt(by=user)", "fcfs+easy-k(3)+preempt(by=user)"],
+)
 def test_long_queues(policy: str) -> None:
     """Compiled; node by node fails, some of them again before the last one is repaired."""
     failures = Failures(mtbf=40_000, repair=500)
@@ -164,6 +209,54 @@ def test_a_job_that_is_stopped_before_the_next_pass_is_planned_like_one_that_arr
     assert starts == [[0, 17], [9]]
 
 
+@uncompiled
+@pytest.mark.parametrize(("position", "nodes", "failed"), [(0.25, 1, [1]), (0.3, 2, [1, 2]), (1.0, 1, [3])])
+def test_an_outage_hits_the_jobs_on_its_nodes_only(position: float, nodes: int, failed: list[int]) -> None:
+    jobs = Workload({"submit_time": [0] * 4, "run_time": [20] * 4, "nodes": [1] * 4}, machine_size=4)
+    outages = Outages([Outage(5, 9, nodes, position=position)])
+    found, _ = assert_equal_schedules(jobs, make("fcfs"), outages=outages)
+    assert found.attempts is not None
+    assert np.flatnonzero(found.attempts.count(4) > 1).tolist() == failed
+
+
+@uncompiled
+@pytest.mark.parametrize(("delay", "submitted", "starts"), [(0, 5, [9, 29]), (5, 10, [18, 10])])
+def test_jobs_that_come_back_are_planned_before_or_after_submissions(
+    delay: int, submitted: int, starts: list[int]
+) -> None:
+    """At once: before the submissions of the instant; after a delay: behind them."""
+    columns = {"submit_time": [0, submitted], "run_time": [20, 8], "nodes": [2, 2]}
+    found, _ = assert_equal_schedules(
+        Workload(columns, machine_size=2),
+        make("fcfs+conservative"),
+        outages=Outages([Outage(5, 9, 1)]),
+        restart=Restart(delay=delay),
+    )
+    assert found.attempts is not None
+    assert found.attempts.start_time[found.attempts.number > 1].tolist() == starts[:1]
+    assert found.start_time.tolist() == [0, starts[1]]
+
+
+@uncompiled
+def test_of_equal_jobs_the_first_of_the_log_is_stopped() -> None:
+    """Although the other one is expected to end before it."""
+    columns = {"submit_time": [0, 0, 5], "run_time": [20] * 3, "nodes": [1] * 3, "queue": [0, 0, 1]}
+    jobs = Workload({**columns, "requested_time": [90, 50, 20]}, machine_size=2)
+    found, _ = assert_equal_schedules(jobs, make("fcfs+preempt"))
+    assert found.attempts is not None and found.attempts.count(3).tolist() == [2, 1, 1]
+
+
+@uncompiled
+def test_nodes_of_a_job_that_ends_at_once_go_out_of_order_with_the_others() -> None:
+    """At 10 s the first job is stopped for one without run time, at whose end both nodes go out of order."""
+    columns = {"submit_time": [0, 10], "run_time": [100, 0], "nodes": [2, 1], "queue": [0, 1]}
+    outages = Outages([Outage(5, 50, 2, drain=True)])
+    found, _ = assert_equal_schedules(
+        Workload(columns, machine_size=2), make("fcfs+preempt"), outages=outages
+    )
+    assert found.downtime is not None and found.downtime.amounts.tolist() == [[2]]
+
+
 class OwnOutages(OutageSource):
     """Outages of a user's class."""
 
@@ -181,6 +274,9 @@ class OwnOutages(OutageSource):
         ("fcfs+easy", {"outages": OwnOutages()}, "it knows no outages"),
         ("random+easy", {"restart": Restart(delay=1)}, "no RandomOrder() where jobs may be stopped"),
         ("slurm+easy", {"restart": Restart(delay=1)}, "no SlurmMultifactor() where jobs may be stopped"),
+        ("fcfs+preempt(grace_time=5)", {}, "no suspensions and no grace"),
+        ("fcfs+preempt(mode=suspend)", {}, "no suspensions and no grace"),
+        ("fcfs+preempt", {"cluster": Machines.of(2, cpus=64)}, "it knows a preemptor on counted nodes only"),
         ("fcfs+easy++", {"restart": Restart(delay=1)}, "where jobs may be stopped"),
         (
             "fcfs",

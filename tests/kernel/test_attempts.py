@@ -193,6 +193,16 @@ def test_nodes_that_return_from_an_outage_go_out_of_order_in_another() -> None:
     assert starts(workload([(0, 30, 30, 1), (9, 5, 5, 1)], 2), "fcfs", outages=outages) == [0, 30]
 
 
+@pytest.mark.parametrize("mode", ["requeue", "cancel"])
+def test_nodes_that_a_preemptor_frees_go_out_of_order(mode: Any) -> None:
+    """The outage drains both nodes; at 10 s, one of them goes to the second job and the other out of order."""
+    policy = Pipeline(FCFS(), preemptor=PreemptLowerTiers(mode=mode))
+    jobs = workload([(0, 100, 100, 2), (10, 20, 20, 1)], 2, queue=[0, 1])
+    result = run(jobs, policy, outages=Outages([Outage(5, 50, 2, drain=True)]))
+    assert result.downtime is not None
+    assert result.downtime.start.tolist() == [10, 30]
+
+
 # --- against a naive simulator -----------------------------------------------------------------------------
 
 

@@ -27,6 +27,8 @@ from hpcsimkit.kernel.policy import Policy
 from hpcsimkit.results.breakdown import By, classes_of
 from hpcsimkit.results.result import Result
 from hpcsimkit.results.statistics import Mean, ratio_of_means
+from hpcsimkit.slurm.profile import Slurm
+from hpcsimkit.slurm.scheduler import SlurmScheduler
 from hpcsimkit.workloads.readers.local_time import local_time
 
 if TYPE_CHECKING:
@@ -42,6 +44,9 @@ CHANGE = re.compile(
     rf"(?:(?P<partition>[^=]+?)\.)?(?P<key>(?:(?:{'|'.join(LIMITS)})\.)?\w+)"
     r"\s*(?P<sign>[-+]?)=\s*(?P<value>.+)"
 )
+SLURM = "slurm"
+OF_SLURM = re.compile(rf"{SLURM}\.(?P<key>[^=]*?[^-+=\s])\s*=\s*(?P<value>.*)")
+RESOURCES = ("nodes", "cpus", "gpus", "memory")
 TIME = re.compile(r"(\d{1,9})([smhdw]?)")
 SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 WEEK = SECONDS["w"]
@@ -63,9 +68,11 @@ class Change(NamedTuple):
     Parameters
     ----------
     partition : str
-        Name of the partition; empty for a cluster without partitions, and for the policy.
+        Name of the partition; empty for a cluster without partitions, and for the policy; ``"slurm"`` for a
+        value of Slurm's configuration.
     key : str
-        Parameter to change: one of `KEYS`, or one of `LIMITS` with a resource, such as ``in_use.gpus``.
+        Parameter to change: one of `KEYS`, or one of `LIMITS` with a resource, such as ``in_use.gpus``; of
+        Slurm's configuration, its name there.
     sign : {"", "+", "-"}
         Whether the value replaces the present one, is added to it, or is subtracted from it.
     value : int or str
@@ -97,6 +104,9 @@ class Change(NamedTuple):
         ...
         hpcsimkit.errors.UsageError: 'gpu.node=3': unknown key 'node'; nearest: nodes, order, max_nodes
         """
+        of_slurm = OF_SLURM.fullmatch(text.strip())
+        if of_slurm is not None and of_slurm["key"].rpartition(".")[2] not in (*KEYS, *RESOURCES):
+            return cls(SLURM, of_slurm["key"], "", of_slurm["value"])
         found = CHANGE.fullmatch(text.strip())
         if found is None:
             raise UsageError(f"a change such as gpu.nodes+=20 or long.max_time=2d is needed, found {text!r}")
@@ -119,6 +129,11 @@ class Change(NamedTuple):
             needed = "policy=NAME; a partition has an order" if partition else "PARTITION.order=NAME"
             raise UsageError(f"{text!r}: {needed} is needed")
         return cls(partition, key, sign, name)
+
+    @property
+    def of_slurm(self) -> bool:
+        """Whether a value of Slurm's configuration is changed, not one of a partition of that name."""
+        return self.partition == SLURM and self.key not in KEYS and self.key.partition(".")[0] not in LIMITS
 
     def applied(self, present: int | None) -> int | str:
         """Return the new value."""
@@ -158,7 +173,7 @@ def changed_cluster(cluster: AnyCluster, changes: Sequence[Change]) -> AnyCluste
     Partitions(cpu: Nodes(count=3), gpu: Nodes(count=22))
     """
     for change in changes:
-        cluster = cluster if change.key == "policy" else _changed(cluster, change)
+        cluster = cluster if change.key == "policy" or change.of_slurm else _changed(cluster, change)
     return cluster
 
 
@@ -458,6 +473,13 @@ def changed_case(case: Case, changes: Sequence[str]) -> Case:
     if isinstance(changed, Partitions):
         changed = case.source.with_orders(changed)
     after = replace(case, options=replace(case.setup, cluster=changed))
+    of_slurm = {change.key: str(change.value) for change in asked if change.of_slurm}
+    if of_slurm:
+        policy = case.policy
+        profile = policy.profile if isinstance(policy, SlurmScheduler) else None
+        if not isinstance(profile, Slurm):
+            raise UsageError(f"a change of slurm needs the policy as-configured (--slurm), found {case.name}")
+        after = replace(after, given=profile.changed(of_slurm).policy)
     names = [str(change.value) for change in asked if change.key == "policy"]
     if not names:
         return after
