@@ -82,8 +82,7 @@ class Past:
             return None
         if not begun.before:
             for start, row in self._due:
-                if system.ledger.waits(row):
-                    raise self._does_not_fit(start, row, system)
+                raise self._does_not_fit(start, row, system)
         return self._scheduler.begin_passes()
 
     def _is_over(self, start: int, row: int, system: System) -> bool:
@@ -94,6 +93,8 @@ class Past:
         job, allocation = system.jobs[row], self._begun.allocations.get(row)
         if job not in system.queue:  # of another partition
             return True
+        if start < system.now and not self._begun.before:
+            raise self._does_not_fit(start, row, system)
         if allocation is not None:
             allocation = self._scheduler.own_part(allocation)
         if allocation is not None and system.cluster.holds(job, allocation, system.free):
@@ -105,13 +106,13 @@ class Past:
             if place is not None or not name:
                 system.start(job, place, partition=name)
                 return True
-        if start < system.now and not self._begun.before:
-            raise self._does_not_fit(start, row, system)
         return False
 
     def _does_not_fit(self, start: int, row: int, system: System) -> ScheduleError:
         job, allocation = system.jobs[row], self._begun.allocations.get(row)
         who = f"begun: job {job.id}, which started at {start} s,"
+        if not system.ledger.waits(row) or system.fits(job):
+            return ScheduleError(f"{who} was held by a gate, or not due, or did not fit")
         if allocation is None:
             return ScheduleError(f"{who} {system.cluster.shortage(job, system.free)}")
         return ScheduleError(f"{who} does not fit: {allocation!r} is not free, or is not what it needs")
