@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from hpcsimkit.experiments.checks.learner_parts import check_agent, check_encoder, check_reward
     from hpcsimkit.experiments.checks.policies import check_policy
     from hpcsimkit.experiments.parts.registry import make
+    from hpcsimkit.experiments.questions.advise import advise
     from hpcsimkit.experiments.questions.compare import compare
     from hpcsimkit.experiments.questions.describe import describe
     from hpcsimkit.experiments.questions.evaluate import evaluate
@@ -58,6 +59,7 @@ _HOMES = {
     "experiments.questions.describe": ("describe",),
     "experiments.questions.evaluate": ("evaluate",),
     "experiments.questions.explain": ("explain",),
+    "experiments.questions.advise": ("advise",),
     "experiments.questions.predict": ("predict",),
     "experiments.questions.validate": ("validate",),
     "experiments.questions.what_if": ("what_if",),
@@ -103,6 +105,7 @@ __all__ = [
     "System",
     "Workload",
     "__version__",
+    "advise",
     "check_agent",
     "check_encoder",
     "check_policy",

@@ -25,7 +25,7 @@ from hpcsimkit.cli.comparing import compare, parts, plot, policies
 from hpcsimkit.cli.flags import EXAMPLES, PROGRAM, examples_text, with_options
 from hpcsimkit.cli.learning import evaluate, train
 from hpcsimkit.cli.ordering import learn
-from hpcsimkit.cli.questions import explain, predict, validate, what_if
+from hpcsimkit.cli.questions import advise, explain, predict, validate, what_if
 from hpcsimkit.cli.reproducing import reproduce
 from hpcsimkit.cli.sweeping import sweep
 from hpcsimkit.cli.workloads import describe, lublin, mimic
@@ -68,6 +68,7 @@ _of_app: list[Callable[..., None]] = [
     learn,
     validate,
     predict,
+    advise,
     what_if,
     explain,
     reproduce,

@@ -10,11 +10,18 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
 
-from hpcsimkit import Simulation, make
+import numpy as np
+
+from hpcsimkit import Machines, Simulation, make
+from hpcsimkit.experiments.comparison.case import Case
+from hpcsimkit.experiments.questions.advise import advise
 from hpcsimkit.experiments.source import Source
 from hpcsimkit.experiments.tables import Table
+from hpcsimkit.kernel.restart import Restart
 from hpcsimkit.results.metrics import measure
+from hpcsimkit.workloads import read_philly
 
 __all__ = ["TABLES", "TRACES", "simulated"]
 
@@ -47,6 +54,60 @@ GUARDS = (
     "guarded(laf,fallback=xfactor)+easy+history",
     "laf+easy+history",
 )
+
+WAITING = ("fcfs", "fcfs+easy", "fcfs+fitting", "oracle-sjf+fitting")
+PREEMPTIVE = ("las", "gittins", "oracle-srtf", "oracle-srtf-area")
+COSTS = (0, 600)
+"""Times that each restart costs [s]."""
+
+
+def of_preemption() -> Table:
+    """Schedulers of GPU jobs that let running jobs finish, and such that stop them, by the cost of a restart."""
+    log = read_philly(TRACES / "philly-muri-trace1.csv")
+    cluster, rows = Machines.of(16, gpus=8), []
+    for policy in (*WAITING, *PREEMPTIVE):
+        for cost in COSTS if policy in PREEMPTIVE else (0,):
+            result = Simulation(log, make(policy), cluster, restart=Restart(cost=cost)).run()
+            stops = 0 if result.attempts is None else len(result.attempts) / len(log) - 1
+            response = result.response_time / 3600
+            cells = [f"{response.mean():.0f}", f"{np.median(response):.1f}", f"{response.max() / 24:.0f}"]
+            rows.append([f"`{policy}`", f"{cost / 60:.0f}", *cells, f"{stops:.1f}"])
+    units = ["mean response time [h]", "median [h]", "longest [d]", "stops per job"]
+    return Table(["policy", "cost of a restart [min]", *units], rows)
+
+
+INSTANTS = 20
+"""Number of times of each log at which advice is asked."""
+
+
+def of_advice(*, begin: float = 2 / 3, end: float = 1.0, least: int = 5) -> Table:
+    """Errors of start times and shares of starts in their windows, at busy times of a part of each log."""
+    rows = []
+    for log in list(LOGS)[:4]:
+        case = Case.of(str(TRACES / LOGS[log]), "fcfs+easy")
+        submit, result = case.jobs.submit_time, case.run()
+        first, span = int(submit.min()), int(np.ptp(submit))
+        drawn = np.random.default_rng(0).integers(first + int(begin * span), first + int(end * span), 5000)
+        busy = [at for at in drawn if np.sum((submit <= at) & (result.start_time > at)) >= least][:INSTANTS]
+        tables = [advise(case, int(at), futures=100).table for at in busy]
+        error, requested, inside, width = (
+            np.concatenate([column(table) for table in tables]) for column in ADVICE
+        )
+        ratio = f"{error.mean() / requested.mean():.2f}"
+        hours = [f"{each.mean() / 3600:.2f}" for each in (requested, error, width)]
+        shares = [inside.mean(), np.mean([ADVICE[2](table).mean() for table in tables])]
+        rows.append([log, str(len(error)), *hours, ratio, *(f"{100 * share:.0f}" for share in shares)])
+    errors = ["as requested, error [h]", "middle, error [h]", "window [h]", "ratio of errors"]
+    return Table(["log", "waiting jobs", *errors, "starts in windows [%]", "mean over times [%]"], rows)
+
+
+ADVICE: Sequence[Callable[[Any], Any]] = (
+    lambda table: (table.middle - table.start_time).abs(),
+    lambda table: (table.as_requested - table.start_time).abs(),
+    lambda table: table.start_time.between(table.low, table.high),
+    lambda table: table.high - table.low,
+)
+"""Errors of the middles and of the starts as requested, whether starts are in their windows, and the windows."""
 
 
 def simulated(log: str, policy: str, jobs: int | None = None) -> list[float]:
@@ -81,6 +142,8 @@ def of_logs(policies: Sequence[str], logs: Mapping[str, int | None]) -> Table:
 TABLES: Mapping[str, Callable[[], Table]] = {
     "headroom": partial(of_logs, HEADROOM, dict.fromkeys(list(LOGS)[:4])),
     "ageing": partial(of_logs, AGEING, PASTS),
+    "preemption": of_preemption,
+    "advice": of_advice,
     **{f"guards-{log}": partial(of_guards, log) for log in ("KTH-SP2", "SDSC-SP2")},
 }
 """Functions that simulate the tables, by name."""

@@ -56,7 +56,16 @@ TASKS: dict[str, dict[str, tuple[str, ...]]] = {
         "hpcsimkit.reports.sweep.report": ("write_sweep_report",),
     },
     "Ask a question about a workload": {
-        "hpcsimkit": ("describe", "compare", "validate", "what_if", "predict", "explain", "evaluate"),
+        "hpcsimkit": (
+            "describe",
+            "compare",
+            "validate",
+            "what_if",
+            "predict",
+            "advise",
+            "explain",
+            "evaluate",
+        ),
         "hpcsimkit.experiments.comparison.case": ("Case",),
         "hpcsimkit.experiments.questions.question": ("Answer",),
     },

@@ -1,4 +1,4 @@
-"""Commands that answer a question about a workload: validate, predict, what-if and explain."""
+"""Commands that answer a question about a workload: validate, predict, what-if, explain and advise."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from hpcsimkit.cli.flags import (
     takes,
 )
 from hpcsimkit.io.printable import show
+from hpcsimkit.io.units import is_whole_number
 
 if TYPE_CHECKING:
     from hpcsimkit.experiments.comparison.case import Case
@@ -204,6 +205,67 @@ def explain(
     given = {"source": source, "inspector": inspector, "within": within, **options}
     case = _case(inspecting(inspector, within), given, named=False)  # the model file names code, not the user
     _answer(ExplanationQuestion(case=case, inspector=inspector), f"{Path(inspector).stem}-explained", options)
+
+
+@examples(
+    "advise KTH-SP2.swf.gz --at 20000000",
+    'advise march.sacct --machines machines.csv --at 2024-03-20T12:00:00 --what-if "nodes=4,time=2:00:00"',
+)
+@takes(*OF_JOBS, *OF_CLUSTERS, *OF_RUNS, *OF_ENGINES, **_common("<log>-advice"))
+def advise(
+    source: Source = None,
+    at: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TIME", help="Time: seconds of the log's clock, or a date.  [the last submission]"
+        ),
+    ] = None,
+    policy: Annotated[
+        str | None,
+        typer.Option(
+            "--policy",
+            "-p",
+            metavar="NAME",
+            help=f"Name of the policy that schedules the jobs.  {USUAL_TEXT}",
+        ),
+    ] = None,
+    futures: Annotated[
+        int, typer.Option(metavar="N", min=1, help="Number of simulated futures, 1 or more.")
+    ] = 200,
+    calibration: Annotated[
+        int,
+        typer.Option(
+            metavar="N",
+            min=0,
+            help="Number of earlier times at which the windows are calibrated; 0 for none.",
+        ),
+    ] = 40,
+    requests: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--what-if",
+            metavar="REQUEST",
+            help="Request that nobody has submitted, such as nodes=4,time=2:00:00; repeat the option for "
+            "several.  [none]",
+        ),
+    ] = None,
+    **options: Any,
+) -> None:
+    """Say when the jobs that wait at a time will start.
+
+    Simulates a log, and from a time of it many futures, with run times and arrivals drawn from its past.
+    Prints for each waiting job the times before which it starts with a probability of 10, 50 and 90 %,
+    calibrated at earlier times of the log, and the start if all jobs ran as long as requested. Writes them as
+    windows.csv, windows.json and advice.png.
+    """
+    from hpcsimkit.experiments.questions.advise import AdviceQuestion
+
+    case = _case(policy, {"source": source, **options})
+    when = int(at) if at is not None and is_whole_number(at.removeprefix("-")) else at
+    question = AdviceQuestion(
+        case=case, at=when, futures=futures, calibration=calibration, requests=requests or ()
+    )
+    _answer(question, f"{case.jobs.name}-advice", options)
 
 
 def _case(policy: str | None, arguments: dict[str, Any], *, every: bool = False, named: bool = True) -> Case:

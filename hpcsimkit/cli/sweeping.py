@@ -45,8 +45,8 @@ from hpcsimkit.io.printable import show
         typer.Option(
             metavar="NAME",
             parser=lambda name: {"name": name},  # a key of the table [question]
-            help="Question to ask in each cell: describe, validate, predict, what-if, explain or evaluate, "
-            "with its keys as axes.  [metrics of the run]",
+            help="Question to ask in each cell: describe, validate, predict, what-if, advise, explain or "
+            "evaluate, with its keys as axes.  [metrics of the run]",
         ),
     ],
     baseline=option(str, "NAME", "Policy with which the others are compared.  [the first one]"),

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hpcsimkit.cluster.opaque import Allocation
 from hpcsimkit.errors import ScheduleError, UsageError
@@ -21,7 +22,17 @@ from hpcsimkit.workloads.readers.local_time import calendar_of
 if TYPE_CHECKING:
     from hpcsimkit.kernel.policy import Policy
 
-__all__ = ["BeginAt", "Begun", "begun_at", "begun_in", "begun_in_log", "remarks_on", "resume"]
+__all__ = [
+    "BeginAt",
+    "Begun",
+    "begun_at",
+    "begun_in",
+    "begun_in_log",
+    "begun_of",
+    "remarks_on",
+    "resume",
+    "second_of",
+]
 
 
 @dataclass(frozen=True)
@@ -131,28 +142,34 @@ class BeginAt:
         UsageError
             The time lies outside the log, or the log does not record what is needed.
         """
-        at = self._second(workload)
-        first, last = (int(end(workload.submit_time, initial=0)) for end in (np.min, np.max))
-        if not first <= at <= last:
-            raise UsageError(f"begin_at: a time among the submissions, {first} to {last} s, found {at} s")
+        at = second_of(self.at, workload, "begin_at")
         if self.policy is None:
             return begun_in_log(workload, at)
         return replace(begun_in(simulate(self.policy), at), before=repr(self.policy))
-
-    def _second(self, workload: Workload) -> int:
-        if isinstance(self.at, int):
-            return self.at
-        calendar = calendar_of(workload)
-        if calendar is None:
-            raise UsageError(
-                f"begin_at: {workload.name} has no dates; seconds of its clock, found {self.at!r}"
-            )
-        return date(self.at, calendar.zone) - calendar.start
 
     @property
     def record(self) -> dict[str, Any]:
         """The plain values of the parameters."""
         return {"at": self.at, "before": "log" if self.policy is None else repr(self.policy)}
+
+
+def second_of(at: int | str, workload: Workload, who: str) -> int:
+    """Return a time among the submissions of a log [s], given as such or as a date of its clock.
+
+    Raises
+    ------
+    UsageError
+        The time lies outside the log, or the log has no dates; the message begins with `who`.
+    """
+    if isinstance(at, str):
+        calendar = calendar_of(workload)
+        if calendar is None:
+            raise UsageError(f"{who}: {workload.name} has no dates; seconds of its clock, found {at!r}")
+        at = date(at, calendar.zone) - calendar.start
+    first, last = (int(end(workload.submit_time, initial=0)) for end in (np.min, np.max))
+    if not first <= at <= last:
+        raise UsageError(f"{who}: a time among the submissions, {first} to {last} s, found {at} s")
+    return at
 
 
 def resume(job: Job, start: int, allocation: Allocation | None, system: System) -> None:
@@ -226,14 +243,28 @@ def begun_at(result: Result, at: int) -> tuple[Workload, Begun]:
     """
     rows = np.flatnonzero(result.end_time > at)
     kept = result.workload.select(rows, f"jobs that had not ended at {at} s")
-    whole = begun_in(result, at)
-    place = {int(row): position for position, row in enumerate(rows)}
-    return kept, replace(
-        whole,
-        started={place[row]: start for row, start in sorted(whole.started.items()) if row in place},
-        allocations={place[row]: each for row, each in whole.allocations.items() if row in place},
-        partitions={place[row]: name for row, name in whole.partitions.items() if row in place},
-        rejected=frozenset(),
+    return kept, begun_of(result, at, rows)
+
+
+def begun_of(result: Result, at: int, rows: NDArray[np.intp]) -> Begun:
+    """Return the state of a finished run at a time, for another run of some of its jobs.
+
+    Parameters
+    ----------
+    result : Result
+        Result of the run.
+    at : int
+        Time [s]; the events and starts of this instant are over.
+    rows : array of int, shape (jobs,)
+        Rows of the jobs of the other run, in their order there; those that have started have run.
+    """
+    start, placements, started_in = result.start_time, result.placements, result.started_in
+    begun = [(place, row) for place, row in enumerate(rows.tolist()) if 0 <= start[row] <= at]
+    return Begun(
+        at,
+        {place: int(start[row]) for place, row in begun},
+        {} if placements is None else {place: placements.allocation(row) for place, row in begun},
+        {} if started_in is None else {place: str(started_in[row]) for place, row in begun},
     )
 
 

@@ -195,3 +195,56 @@ def _plot_errors(table: pandas.DataFrame, ax: Axes) -> None:
     ax.set(xlabel="users", ylabel="mean absolute error [h]")
     ax.grid(axis="x", visible=False)
     title(ax, "Error by class of users")
+
+
+# --- windows of start times ----------------------------------------------------------------------------
+
+MOST_WINDOWS = 40
+"""Maximum number of jobs in a figure of windows."""
+
+
+@style()
+def draw_windows(table: pandas.DataFrame, requests: pandas.DataFrame, at: int, heading: str = "") -> Figure:
+    """Return a figure of the windows of start times of waiting jobs and of requests, a row for each.
+
+    Bars are windows and their marks the middles; crosses are starts as requested, dots the known ones.
+
+    Parameters
+    ----------
+    table, requests : DataFrame
+        Tables of :class:`~hpcsimkit.experiments.questions.advise.Advice`.
+    at : int
+        Time of the advice [s].
+    """
+    import pandas
+
+    possible = requests[requests["high"] >= at].rename(columns={"request": "job_id"})
+    shown = pandas.concat([possible, table]).head(MOST_WINDOWS)
+    figure = new_figure(WIDTH, 1.3 + 0.2 * max(len(shown), 3))
+    ax = figure.axes[0]
+    low, middle, high, requested = (
+        (shown[name].to_numpy(float) - at) / 3600 for name in ("low", "middle", "high", "as_requested")
+    )
+    rows = np.arange(len(shown))
+    ax.barh(
+        rows, high - low, left=low, height=0.6, color=POLICY_COLOURS[1], alpha=0.35, label="window (80 %)"
+    )
+    ax.plot(middle, rows, "|", color=POLICY_COLOURS[1], markersize=9, markeredgewidth=2, label="middle")
+    ax.plot(requested, rows, "x", color=MUTED, markersize=5, label="as requested")
+    if "start_time" in shown:
+        known = shown["start_time"].fillna(-1).to_numpy(float)
+        there = known >= 0
+        ax.plot(
+            (known[there] - at) / 3600, rows[there], "o", color=INK, markersize=3.5, label="start in the log"
+        )
+    ax.set_yticks(
+        rows, [f"{name} ({nodes} nodes)" for name, nodes in zip(shown.job_id, shown.nodes, strict=True)]
+    )
+    ax.set(ylim=(len(shown) - 0.4, -0.6), xlim=(0, None), xlabel="start [h from now]")
+    ax.grid(axis="y", visible=False)
+    left_out = len(table) + len(possible) - len(shown)
+    title(
+        ax, "\n".join(textwrap.wrap(heading, LETTERS)) + (f" ({left_out} further jobs)" if left_out else "")
+    )
+    figure.legend(*ax.get_legend_handles_labels(), loc="outside lower center", ncols=4)
+    return figure

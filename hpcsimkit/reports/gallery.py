@@ -9,6 +9,7 @@ import numpy as np
 
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.reports import plots
+from hpcsimkit.reports.availability import draw_availability
 from hpcsimkit.reports.classes import draw_classes, draw_groups
 from hpcsimkit.reports.difference import draw_difference
 from hpcsimkit.reports.figures import (
@@ -70,6 +71,7 @@ def draw_pictures(results: plots.Results) -> Iterator[Picture]:
         draw_week,
         draw_difference,
         _over_time,
+        draw_availability,
         _gantt,
         _start_modes,
         _fairness,

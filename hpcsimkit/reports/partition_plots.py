@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -30,6 +31,8 @@ def draw_partitions(results: plots.Results) -> Picture | None:
     """Return the waits and the busy share of the cluster by partition; None if there are not several."""
     first = next(iter(results.values()))
     jobs_in = {name: _jobs_in(result) for name, result in results.items()}
+    attempts = {name: result.by_attempt for name, result in results.items()}
+    attempts_in = {name: _jobs_in(each) for name, each in attempts.items()}
     names = list(next(iter(jobs_in.values())))
     if len(names) < 2:
         return None
@@ -43,7 +46,7 @@ def draw_partitions(results: plots.Results) -> Picture | None:
         plots.plot_waits(times, results, waits)
         waits.set_ylabel("jobs [%]")
         title(waits, name)
-        _plot_busy(results, rows, busy)
+        _plot_busy(attempts, {policy: each.get(name) for policy, each in attempts_in.items()}, busy)
         busy.set_ylabel(f"{unit} [%]")
     legend_above(figure, line_styles(results))
     left_out = f" The {MOST} partitions with the most node-seconds of {len(names)}." * (len(names) > MOST)
@@ -64,15 +67,15 @@ def _jobs_in(result: Result) -> dict[str, NDArray[np.intp]]:
     return {label(int(each)): np.flatnonzero(ran & (number == each)) for each in np.unique(number[ran])}
 
 
-def _plot_busy(results: plots.Results, rows: dict[str, NDArray[np.intp]], ax: Axes) -> None:
-    """Draw the share of the cluster that some jobs keep busy over time, a line for each policy."""
+def _plot_busy(results: plots.Results, rows: Mapping[str, NDArray[np.intp] | None], ax: Axes) -> None:
+    """Draw the share of the cluster that some attempts keep busy over time, a line for each policy."""
     begin = min(int(result.submit_time.min()) for result in results.values())
     end = max(int(result.end_time.max()) for result in results.values())
     edges = np.linspace(begin, max(end, begin + 1), BINS + 1)
     axis = TimeAxis(float(begin), float(edges[-1]), calendar_of(next(iter(results.values())).workload))
     for name, line in line_styles(results).items():
-        if name in rows:
-            result, here = results[name], rows[name]
+        result, here = results[name], rows[name]
+        if here is not None:
             columns = (result.submit_time, result.start_time, result.end_time, result.amount)
             steps = Sweep.of(*(column[here] for column in columns)).steps
             mean = bin_means(steps.time, 100 * steps.busy / result.size, edges)

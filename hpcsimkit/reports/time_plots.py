@@ -91,7 +91,7 @@ def plot_resource(
     """
     from matplotlib.patches import StepPatch
 
-    ax = axes_of(ax, 7.5, 2.5)
+    ax, result = axes_of(ax, 7.5, 2.5), result.by_attempt
     total = 0 if result.placements is None else int(result.placements.cluster.amount(resource).sum())
     used = busy(result, resource)
     edges = _edges(used.time) if edges is None else edges

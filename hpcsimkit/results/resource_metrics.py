@@ -81,6 +81,8 @@ def resource_utilisation(result: Result, resource: str, begin: int, end: int) ->
 def busy(result: Result, resource: str) -> Curve:
     """Return the amount of a resource in use over time; memory in bytes.
 
+    In a result with attempts, it is that of the last attempts; :attr:`Result.by_attempt` has them all.
+
     Examples
     --------
     >>> from hpcsimkit.cluster.machines import Machines
@@ -250,9 +252,16 @@ def _alike(levels: MachineLevels, needs: Sequence[Need]) -> tuple[Integers, Inte
 
 
 def _levels(result: Result, placements: Placements) -> MachineLevels:
-    """Return the free resources of each machine with GPUs over time, from the first submission."""
+    """Return the free resources of each machine with GPUs over time, from the first submission.
+
+    What is out of order is not free.
+    """
+    job, begin, down = placements.job, int(result.submit_time.min()), result.downtime
+    parts = placements.machine, result.start_time[job], result.end_time[job], placements.amounts
+    if down is not None:
+        gone = down.machine, np.maximum(down.start, begin), np.maximum(down.end, begin), down.amounts
+        parts = tuple(np.concatenate(pair) for pair in zip(parts, gone, strict=True))  # type: ignore[assignment]
     with_gpus = np.flatnonzero(placements.cluster.amount(GPUS))
-    rows = np.flatnonzero(np.isin(placements.machine, with_gpus))
-    job = placements.job[rows]
-    parts = placements.machine[rows], result.start_time[job], result.end_time[job], placements.amounts[rows]
-    return MachineLevels.of(placements.cluster.capacity, int(result.submit_time.min()), with_gpus, parts)
+    there = np.isin(parts[0], with_gpus)
+    used = tuple(column[there] for column in parts)
+    return MachineLevels.of(placements.cluster.capacity, begin, with_gpus, used)

@@ -283,6 +283,12 @@ LINES: dict[str, tuple[Line, ...]] = {
     ),
     "validate": (again(f"validate {PARTITIONED} -q --out out", F.SACCT, F.MACHINES, F.PARTITIONS, F.PROVENANCE),),
     "predict": (again(f"predict {PARTITIONED} -q --out out", F.SACCT, F.MACHINES, F.PARTITIONS, F.PROVENANCE),),
+    "advise": (
+        again(
+            f"advise {PARTITIONED} --futures 2 --calibration 1 --what-if time=60 -q --out out",
+            F.SACCT, F.MACHINES, F.PARTITIONS, F.PROVENANCE,
+        ),
+    ),
     "what-if": (again("what-if log.swf --set nodes+=2 -q --out out", F.SWF, F.PROVENANCE),),
     "explain": (again(EXPLAIN, F.MODEL, F.SWF, F.PROVENANCE),),
     "reproduce": (

@@ -72,6 +72,7 @@ COMMANDS = {
     "validate": Words(("validate", "a.swf"), ("-p", "ljf")),
     "predict": Words(("predict", "a.swf", "--predictor", "last-two"), ("-p", "ljf")),
     "what-if": Words(("what-if", "a.swf", "--set", "nodes+=1"), ("-p", "ljf")),
+    "advise": Words(("advise", "a.swf", "--at", "12", "--futures", "3", "--calibration", "2"), ("-p", "ljf")),
     "explain": Words(("explain", "sjf+hold-unfit", "a.swf"), ("--seed", "1")),
 }
 """Arguments of the commands with a results folder."""
@@ -216,6 +217,7 @@ RECORDS = {
         "validate": "validation",
         "predict": "predictions",
         "what-if": "what-if",
+        "advise": "advice",
         "explain": "explanation",
     }.items()
 }

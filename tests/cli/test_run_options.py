@@ -55,6 +55,10 @@ FILES: dict[str, tuple[tuple[str, ...], str]] = {
     "predict": (("predict", "x.toml", "-p", POLICY, "--predictor", "last-two"), "predictions.csv"),
     "what-if": (("what-if", "x.toml", "-p", POLICY, "--set", "policy=sjf"), "what-if.csv"),
     "explain": (("explain", POLICY, "x.toml"), "explanation.csv"),
+    "advise": (
+        ("advise", "x.toml", "-p", POLICY, "--at", "9000", "--futures", "5", "--calibration", "0"),
+        "windows.csv",
+    ),
     "train": (("train", "t.toml"), "curve.csv"),
     "evaluate": (
         (

@@ -16,6 +16,7 @@ from hpcsimkit.engine.task import Tell
 from hpcsimkit.errors import UsageError
 from hpcsimkit.experiments.comparison.case import Case
 from hpcsimkit.experiments.evaluation.evaluation import Contest, Evaluation, Given
+from hpcsimkit.experiments.questions.advise import AdviceQuestion
 from hpcsimkit.experiments.questions.describe import DescriptionQuestion
 from hpcsimkit.experiments.questions.evaluate import EvaluationQuestion
 from hpcsimkit.experiments.questions.explain import ExplanationQuestion
@@ -32,6 +33,7 @@ QUESTIONS: Mapping[str, tuple[type[Question], tuple[str, ...]]] = {
     "validate": (ValidationQuestion, ("tolerance",)),
     "predict": (PredictionQuestion, ("predictors",)),
     "what-if": (ChangeQuestion, ("set",)),
+    "advise": (AdviceQuestion, ("at", "futures", "calibration")),
     "explain": (ExplanationQuestion, ()),
     "evaluate": (EvaluationQuestion, ("model", "sequences", "jobs", "warmup", "metric", "within")),
 }
@@ -44,13 +46,16 @@ class QuestionTable(Table):
     Parameters
     ----------
     name : str
-        Name of the question, that of its command: describe, validate, predict, what-if, explain or evaluate.
+        Name of the question, that of its command: describe, validate, predict, what-if, advise,
+        explain or evaluate.
     tolerance : float, optional
         Tolerance of a validation [s].
     predictors : list of str, optional
         Names of predictors.
     set : str or list of str, optional
         Changes of the cluster, which ``what-if`` needs.
+    at, futures, calibration
+        As in :class:`~hpcsimkit.experiments.questions.advise.AdviceQuestion`.
     model : str, optional
         Path of a trained agent, which ``evaluate`` needs; the policies are its baselines.
     sequences, jobs, warmup, metric, within
@@ -64,10 +69,13 @@ class QuestionTable(Table):
 
     flags: ClassVar[Mapping[str, str]] = {"name": "--question"}
 
-    name: Literal["describe", "validate", "predict", "what-if", "explain", "evaluate"]
+    name: Literal["describe", "validate", "predict", "what-if", "advise", "explain", "evaluate"]
     tolerance: float | None = Field(None, ge=0)
     predictors: str | list[str] | None = None
     set: str | list[str] | None = None
+    at: int | str | None = None
+    futures: int | None = Field(None, ge=1)
+    calibration: int | None = Field(None, ge=0)
     model: str | None = None
     sequences: int | None = Field(None, ge=1)
     jobs: int | None = Field(None, ge=1)
@@ -120,6 +128,9 @@ class QuestionTable(Table):
         if self.name == "what-if":
             changes = [self.set] if isinstance(self.set, str) else self.set or ()
             return ChangeQuestion(case=every(), changes=changes)
+        if self.name == "advise":
+            keys = self.model_dump(exclude_none=True, include={"at", "futures", "calibration"})
+            return AdviceQuestion(case=case, **keys)
         if self.name == "explain":
             return ExplanationQuestion(case=case, inspector=case.name)
         return EvaluationQuestion(self._contest(case))

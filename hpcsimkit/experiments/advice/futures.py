@@ -1,0 +1,183 @@
+"""Futures: runs that begin with the jobs that run and wait at a time, with drawn run times and arrivals."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hpcsimkit.errors import UsageError
+from hpcsimkit.experiments.advice.arrivals import DAY, PastArrivals
+from hpcsimkit.experiments.advice.run_times import PastRunTimes
+from hpcsimkit.experiments.comparison.case import Case
+from hpcsimkit.jobs.job import UNKNOWN
+from hpcsimkit.jobs.workload import Workload
+from hpcsimkit.kernel.begun import Begun, begun_of
+from hpcsimkit.kernel.parameters import parts
+from hpcsimkit.kernel.policy import Estimator, Order
+from hpcsimkit.kernel.simulation import Simulation
+from hpcsimkit.kernel.stage import Hearing
+from hpcsimkit.results.result import Result
+
+__all__ = ["Futures", "Moment", "with_request"]
+
+Integers = NDArray[np.int64]
+Columns = Mapping[str, Any]
+
+MEMORY = 60 * DAY
+"""Time for which ended jobs stay in the past of a policy that has a memory [s]."""
+
+
+@dataclass(frozen=True)
+class Moment:
+    """The jobs of a log at a time.
+
+    Parameters
+    ----------
+    at : int
+        The time [s]; the events and starts of this instant are over.
+    past, running, waiting : array of int64
+        Rows of the jobs that have ended and are in the policy's memory, that run, and that wait.
+    """
+
+    at: int
+    past: Integers
+    running: Integers
+    waiting: Integers
+
+    @property
+    def active(self) -> Integers:
+        """Rows of the jobs that run or wait."""
+        return np.concatenate([self.running, self.waiting])
+
+
+class Futures:
+    """What may happen from a time on.
+
+    Parameters
+    ----------
+    case : Case
+        Jobs, policy and options of the run.
+    result : Result
+        The run of all jobs of the log, from which the state at any time is taken.
+    request : mapping, optional
+        Columns of a further job, which is submitted at the time in question. Default: none.
+    """
+
+    def __init__(self, case: Case, result: Result, request: Columns | None = None) -> None:
+        if result.attempts is not None:
+            raise UsageError("advise: a run in which no job is stopped is needed")
+        self.case, self.result, self.request = case, result, request
+        self._jobs = result.workload if request is None else with_request(result.workload, request)
+
+    @cached_property
+    def _run_times(self) -> PastRunTimes:
+        extra = len(self._jobs) - len(self.result)
+        return PastRunTimes(self._jobs, np.append(self.result.end_time, [UNKNOWN] * extra))
+
+    @cached_property
+    def _arrivals(self) -> PastArrivals:
+        return PastArrivals(self.result.workload)
+
+    @cached_property
+    def _remembers(self) -> bool:
+        """Whether the policy decides by what it has seen."""
+        return any(map(_remembers, parts(self.case.policy)))
+
+    def moment(self, at: int) -> Moment:
+        """Return the jobs at a time; the further job waits."""
+        start, end = self.result.start_time, self.result.end_time
+        begun = (start >= 0) & (start <= at)
+        waiting = np.flatnonzero((self.result.submit_time <= at) & (start > at))
+        if self.request is not None:
+            waiting = np.append(waiting, len(self.result))
+        past = begun & (end <= at) & (end > at - MEMORY) & self._remembers
+        return Moment(at, np.flatnonzero(past), np.flatnonzero(begun & (end > at)), waiting)
+
+    def as_requested(self, moment: Moment) -> Integers:
+        """Return the start times of the waiting jobs if all jobs run as requested, and none comes [s]."""
+        return self._as_requested(moment, self._begun(moment))
+
+    def draw(self, moment: Moment, futures: int, rng: np.random.Generator) -> Iterator[Integers]:
+        """Yield the start times of the waiting jobs in futures [s], each of shape (waiting jobs,)."""
+        at, begun = moment.at, self._begun(moment)
+        run_times = self._run_times.draw(moment.active, self._elapsed(moment), at, futures, rng)
+        horizon = int(self._as_requested(moment, begun).max(initial=at)) - at + DAY
+        for run_time in run_times:
+            yield self._starts(moment, begun, run_time, *self._arrivals.draw(at, horizon, rng))
+
+    def _as_requested(self, moment: Moment, begun: Begun) -> Integers:
+        run_time = np.maximum(self._jobs.requested_time[moment.active], self._elapsed(moment) + 1)
+        return self._starts(moment, begun, run_time, *np.zeros((2, 0), dtype=np.int64))
+
+    def _elapsed(self, moment: Moment) -> Integers:
+        """Return how long the active jobs have run [s]."""
+        waited = np.zeros(len(moment.waiting), dtype=np.int64)
+        return np.concatenate([moment.at - self.result.start_time[moment.running], waited])
+
+    def _begun(self, moment: Moment) -> Begun:
+        """Return the state at a time, by rows of the run of a future."""
+        return begun_of(self.result, moment.at, np.concatenate([moment.past, moment.running]))
+
+    def _starts(
+        self, moment: Moment, begun: Begun, run_time: Integers, rows: Integers, submit_time: Integers
+    ) -> Integers:
+        """Return the start times of the waiting jobs in one future.
+
+        Parameters
+        ----------
+        run_time : array of int64, shape (active jobs,)
+            Run times of the active jobs [s].
+        rows, submit_time : array of int64, shape (arrivals,)
+            Rows of the past jobs that arrive again, and their submission times [s].
+        """
+        known = np.concatenate([moment.past, moment.active])
+        jobs = _again(self._jobs, known, rows, submit_time, run_time)
+        setup = replace(self.case.setup, begun=begun, begin_at=None, simulator="auto")
+        result = Simulation(jobs, self.case.policy, setup=setup, name=self.case.name).run()
+        return result.start_time[len(known) - len(moment.waiting) : len(known)]
+
+
+def _remembers(part: object) -> bool:
+    """Return whether a part of a policy hears of jobs that come and end."""
+    hears = isinstance(part, Hearing) and any(
+        getattr(type(part), name) is not getattr(Hearing, name)
+        for name in ("on_submit", "on_start", "on_end", "on_stop")
+    )
+    arrives = isinstance(part, Order) and type(part).arrive is not Order.arrive
+    return hears or arrives or (isinstance(part, Estimator) and part.observes)
+
+
+def _again(
+    workload: Workload, known: Integers, rows: Integers, submit_time: Integers, run_time: Integers
+) -> Workload:
+    """Return known jobs, the last ones with other run times, and copies of past jobs that arrive later."""
+    which = np.concatenate([known, rows])
+    columns = {name: workload.column(name)[which] for name in workload.columns}
+    columns["run_time"][len(known) - len(run_time) : len(known)] = run_time
+    columns["submit_time"][len(known) :] = submit_time
+    later = submit_time - workload.submit_time[rows]
+    for name in ("begin_time", "hold_until"):
+        if name in columns:
+            part = columns[name][len(known) :]
+            part[part >= 0] += later[part >= 0]
+    if "id" in columns:
+        first = int(workload.id.max(initial=0)) + 1
+        columns["id"][len(known) :] = np.arange(first, first + len(rows))
+    for name in ("preceding", "dependency", "array_job"):
+        if name in columns:
+            columns[name][len(known) :] = UNKNOWN
+    labels = {name: texts for name, texts in workload.labels.items() if name != "id"}
+    return replace(workload, columns=columns, labels=labels, lines=None)
+
+
+def with_request(workload: Workload, request: Columns) -> Workload:
+    """Return a workload with a further job, the last one."""
+    columns = {
+        name: np.append(workload.column(name), request.get(name, UNKNOWN)) for name in workload.columns
+    }
+    return replace(workload, columns=columns, lines=None)
