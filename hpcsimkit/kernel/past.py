@@ -79,8 +79,7 @@ class Past:
             return None
         if not begun.before:
             for start, row in self._due:
-                if system.ledger.waits(row):
-                    raise self._does_not_fit(start, row, system)
+                raise self._does_not_fit(start, row, system)
         return self._scheduler.begin_passes()
 
     def _is_over(self, start: int, row: int, system: System) -> bool:
@@ -89,6 +88,8 @@ class Past:
         if not ledger.waits(row):
             return State(ledger.state[row]) not in NOT_YET
         job, allocation = system.jobs[row], self._begun.allocations.get(row)
+        if start < system.now and not self._begun.before:
+            raise self._does_not_fit(start, row, system)
         if allocation is not None:
             allocation = self._scheduler.own_part(allocation)
         if allocation is not None and system.cluster.holds(job, allocation, system.free):
@@ -97,13 +98,13 @@ class Past:
         if (allocation is None or self._begun.before) and system.fits(job):
             system.start(job, partition=self._names.get(row, ""))
             return True
-        if start < system.now and not self._begun.before:
-            raise self._does_not_fit(start, row, system)
         return False
 
     def _does_not_fit(self, start: int, row: int, system: System) -> ScheduleError:
         job, allocation = system.jobs[row], self._begun.allocations.get(row)
         who = f"begun: job {job.id}, which started at {start} s,"
+        if not system.ledger.waits(row) or system.fits(job):
+            return ScheduleError(f"{who} was held by a gate, or not due, or did not fit")
         if allocation is None:
             return ScheduleError(f"{who} {system.cluster.shortage(job, system.free)}")
         return ScheduleError(f"{who} does not fit: {allocation!r} is not free, or is not what it needs")
