@@ -281,3 +281,13 @@ def test_a_run_with_stopped_jobs_gives_no_past() -> None:
     outages = Outages([Outage(3, 5, nodes=4)])
     with pytest.raises(UsageError, match="no job was stopped"):
         begun_in(Simulation(THREE, make("fcfs"), outages=outages).run(), 6)
+
+
+def test_jobs_of_several_partitions_without_names_of_those_in_which_they_started() -> None:
+    """Each starts in a partition that it names, also if another one has its pass before."""
+    parts = Partitions([Partition("a", nodes=4), Partition("b", nodes=4, priority=1)])
+    columns = {"submit_time": [0, 1, 2], "run_time": [9, 9, 9], "nodes": [1, 1, 4], "partition": [0, 1, 0]}
+    jobs = Workload(columns, labels={"partition": ("a", "b")})
+    result = Simulation(jobs, make("fcfs"), parts, begun=Begun(5, {0: 0, 1: 3})).run()
+    assert result.start_time.tolist() == [0, 3, 9]
+    assert result.started_in is not None and result.started_in.tolist() == ["a", "b", "a"]
