@@ -76,7 +76,7 @@ def test_a_blocked_partition_closes_its_nodes() -> None:
     """Jobs of ``long``, a lower tier on some nodes of ``cpu``, wait longer than if they were not closed to them."""
 
     def mean_wait(*, closes_nodes: bool) -> float:
-        centre = LittleSlurm(drawn_jobs(3, 2700, seed=1), closes_nodes=closes_nodes)
+        centre = LittleSlurm(drawn_jobs(1, 900, seed=1), closes_nodes=closes_nodes)
         centre.run()
         return float(
             np.mean(

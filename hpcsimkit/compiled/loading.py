@@ -139,7 +139,7 @@ def _entry(kind: str) -> Callable[..., Any]:
 
         return entry(pairs.advance_to_pairs, CACHE / kind, compiling=_tell)
     whole: dict[str, Callable[..., Any]] = {DIRLAB: dirlab.simulate, REPLANNING: replanning.replan}
-    simulate = whole.get(kind, loop.simulate)
+    simulate = whole.get(kind.partition("-")[0], loop.simulate)
     return entry(simulate, CACHE / kind, nogil=True, compiling=_tell)
 
 

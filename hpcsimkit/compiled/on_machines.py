@@ -155,11 +155,17 @@ def placements_of(cluster: AnyCluster, machines: Machines) -> Placements:
     """Return the allocations at the end of a run; mirrors ``Placements.of``."""
     from hpcsimkit.compiled.machines import COUNT, EVENTS, FIRST
 
-    assert isinstance(cluster, Cluster)
-    first, count = machines.jobs[FIRST], machines.jobs[COUNT]
-    before = np.cumsum(count) - count
-    parts = machines.parts[np.arange(count.sum()) - np.repeat(before - first, count)]
     events = machines.events[: machines.counters[EVENTS]]
+    return placements_in(cluster, machines.parts, machines.jobs[FIRST], machines.jobs[COUNT], events)
+
+
+def placements_in(
+    cluster: AnyCluster, all_parts: Integers, first: Integers, count: Integers, events: Integers
+) -> Placements:
+    """Return a table of allocations: from a list of parts, some from the first one on for each."""
+    assert isinstance(cluster, Cluster)
+    before = np.cumsum(count) - count
+    parts = all_parts[np.arange(count.sum()) - np.repeat(before - first, count)]
     return Placements(
         cluster,
         len(count),

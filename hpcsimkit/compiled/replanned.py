@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hpcsimkit.cluster.base import Nodes
+from hpcsimkit.cluster.machines import Machines
 from hpcsimkit.cluster.opaque import AnyCluster
-from hpcsimkit.compiled import loading
+from hpcsimkit.compiled import loading, on_machines
 from hpcsimkit.compiled.known_parameters import unknown_parameters
 from hpcsimkit.jobs.columns import TIME_LIMIT
 from hpcsimkit.jobs.workload import Workload
+from hpcsimkit.kernel.attempts import events_of_attempts
 from hpcsimkit.kernel.ledger import Mode
+from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.kernel.policy import Policy
 from hpcsimkit.kernel.setup import Setup
 from hpcsimkit.policies.preempting.replanning import LAS, SRTF, Gittins, SmallestPreemptive
+from hpcsimkit.results.placements import Placements
 from hpcsimkit.results.result import Result
 
 if TYPE_CHECKING:
@@ -42,9 +47,9 @@ def obstacles(setup: Setup, workload: Workload, cluster: AnyCluster, policy: Pol
     yield from unknown_parameters(policy)
     if setup.begun is not None:
         yield f"it knows no begun runs of {type(policy).__name__}"
-    if type(cluster) is not Nodes:
-        yield f"it knows {type(policy).__name__} on counted nodes only"
-    elif len(workload) and _largest(workload, policy) >= EXACT:
+    if isinstance(cluster, Machines):
+        yield from on_machines.obstacles(workload, cluster, Pipeline())
+    if len(workload) and _largest(workload, policy) >= EXACT:
         yield "its jobs are too large"
     elif len(workload) and _furthest(workload, policy) >= TIME_LIMIT:
         yield f"times of {policy!r} are too large"
@@ -65,7 +70,7 @@ def _furthest(workload: Workload, policy: Policy) -> float:
     return 0.0
 
 
-def run(simulation: Any, kind: str) -> Result:
+def run(simulation: Any, cluster: AnyCluster, kind: str) -> Result:
     """Run a simulation of one of the :data:`SCHEDULERS` that has no obstacle."""
     simulate = loading.load(kind)
     from hpcsimkit.compiled.attempts import new_attempts, restart_rules, table_of, with_space
@@ -75,7 +80,7 @@ def run(simulation: Any, kind: str) -> Result:
     began = time.perf_counter()
     logged, setup, policy = simulation.workload, simulation.setup, simulation.policy
     workload = logged.killed_at_limit if setup.walltime == "kill" else logged
-    nodes = simulation.cluster.size
+    nodes = cluster.size
     jobs = Columns(
         submit_time=contiguous(workload.column("submit_time")),
         run_time=contiguous(workload.column("run_time")),
@@ -83,16 +88,26 @@ def run(simulation: Any, kind: str) -> Result:
         size=contiguous(workload.size),
         arrival_order=workload.arrival_order.astype(np.int64),
     )
-    state = _new_state(jobs.submit_time, nodes, policy)
-    attempts = new_attempts(jobs.submit_time, SPACE * len(workload) + nodes)
-    rules, restart = _rules(policy, nodes), restart_rules(setup.restart)
-    while not simulate(jobs, rules, restart, state, attempts):
+    at_once = nodes if isinstance(cluster, Nodes) else len(workload)
+    state = _new_state(jobs.submit_time, at_once, policy)
+    attempts = new_attempts(jobs.submit_time, SPACE * len(workload) + at_once)
+    machines, places = None, None
+    if isinstance(cluster, Machines):
+        machines = on_machines.machines_of(logged, cluster)
+        places = np.empty((2, attempts.log.shape[1]), dtype=np.int64)
+    parts = 0 if machines is None else len(machines.parts)
+    rules, restart = _rules(policy, nodes, parts), restart_rules(setup.restart)
+    while not simulate(jobs, rules, restart, state, attempts, machines, places):
         attempts = with_space(attempts)
+        if machines is not None and places is not None:
+            machines, places = _with_space(machines), np.concatenate([places, np.empty_like(places)], axis=1)
     killed = logged.column("run_time") > workload.column("run_time")
     mode = np.full(len(workload), Mode.READY, dtype=np.uint8)
     last: dict[str, NDArray[Any]] = {"start_time": state.start_time, "end_time": state.end_time, "mode": mode}
     every = np.ones(len(workload), dtype=np.bool_)
     table = table_of(attempts, setup.restart, workload, last, killed, every)
+    if table is not None and machines is not None and places is not None:
+        table = replace(table, placements=_placements_of(cluster, machines, places, attempts, table.job))
     return Result(
         workload=workload,
         policy=simulation.name,
@@ -106,12 +121,39 @@ def run(simulation: Any, kind: str) -> Result:
         options=simulation.options,
         seconds=time.perf_counter() - began,
         passes=int(state.counters[PASSES]),
+        placements=None if machines is None else on_machines.placements_of(cluster, machines),
         simulator="compiled",
         attempts=table,
     )
 
 
-def _rules(policy: Any, nodes: int) -> Rules:
+def _with_space(machines: Any) -> Any:
+    """Return the same machines with space for more allocations, and for more starts and ends."""
+    return machines._replace(
+        parts=np.concatenate([machines.parts, np.empty_like(machines.parts)]),
+        events=np.concatenate([machines.events, np.empty_like(machines.events)]),
+    )
+
+
+def _placements_of(
+    cluster: AnyCluster, machines: Any, places: NDArray[np.int64], attempts: Any, jobs: NDArray[np.int64]
+) -> Placements:
+    """Return the allocations of all attempts, which are those of some jobs, in this order."""
+    from hpcsimkit.compiled.attempts import STOPPED
+    from hpcsimkit.compiled.machines import COUNT, EVENTS, FIRST
+
+    stopped = attempts.counters[STOPPED]
+    rows = np.concatenate([attempts.log[0, :stopped], np.arange(len(attempts.kept))])
+    order = np.argsort(rows, kind="stable")
+    first, count = (
+        np.concatenate([places[place, :stopped], machines.jobs[row]])[order]
+        for place, row in enumerate((FIRST, COUNT))
+    )
+    events = events_of_attempts(machines.events[: machines.counters[EVENTS]].tolist(), jobs.tolist())
+    return on_machines.placements_in(cluster, machines.parts, first, count, np.array(events, dtype=np.int64))
+
+
+def _rules(policy: Any, nodes: int, parts: int) -> Rules:
     """Return a scheduler as numbers."""
     from hpcsimkit.compiled.replanning import AREA, ATTAINED, GITTINS, REMAINING, SIZE, Rules
 
@@ -125,10 +167,11 @@ def _rules(policy: Any, nodes: int) -> Rules:
         quantum=getattr(policy, "quantum", 1),
         interval=getattr(policy, "interval", 1),
         least=getattr(policy, "least", 1),
+        parts=parts,
     )
 
 
-def _new_state(submit_time: NDArray[np.int64], nodes: int, policy: Any) -> State:
+def _new_state(submit_time: NDArray[np.int64], at_once: int, policy: Any) -> State:
     """Return the state before the first event."""
     from hpcsimkit.compiled.listing import new_listing
     from hpcsimkit.compiled.replanning import PLACE, PLANNED, SEEN_AT, State
@@ -143,7 +186,7 @@ def _new_state(submit_time: NDArray[np.int64], nodes: int, policy: Any) -> State
         state=np.zeros(jobs, dtype=np.uint8),
         start_time=np.full(jobs, -1, dtype=np.int64),
         end_time=np.full(jobs, -1, dtype=np.int64),
-        ends=np.empty((3, min(jobs, nodes) + 1), dtype=np.int64),
+        ends=np.empty((3, min(jobs, at_once) + 1), dtype=np.int64),
         listing=new_listing(jobs),
         served=served,
         thresholds=np.array(getattr(policy, "thresholds", (0,)), dtype=np.int64),

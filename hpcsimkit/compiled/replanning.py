@@ -1,4 +1,4 @@
-"""The loop of preemptive schedulers that distribute counted nodes anew at every event.
+"""The loop of preemptive schedulers that distribute counted nodes or machines anew at every event.
 
 Mirrors :mod:`hpcsimkit.policies.preempting.replanning`.
 """
@@ -23,6 +23,9 @@ from hpcsimkit.compiled.attempts import (
 )
 from hpcsimkit.compiled.compilation import called, machine_code, pasted
 from hpcsimkit.compiled.listing import Listing, sort
+from hpcsimkit.compiled.machines import COUNT, EVENTS, FIRST, PARTS, Machines
+from hpcsimkit.compiled.needs import EMPTY, NOW
+from hpcsimkit.compiled.placing import FIRST_FIT, allocate
 from hpcsimkit.compiled.running import pop, push, withdraw
 from hpcsimkit.compiled.state import NO_LIMIT, READY, Integers, Numbers
 
@@ -58,6 +61,8 @@ class Rules(NamedTuple):
         Service over which a job is judged, and the longest time between two passes [s].
     least : int
         Number of ended jobs from which indices are computed.
+    parts : int
+        Maximum number of parts of one allocation of each job, together, on machines.
     """
 
     kind: int
@@ -68,6 +73,7 @@ class Rules(NamedTuple):
     quantum: int
     interval: int
     least: int
+    parts: int
 
 
 class Columns(NamedTuple):
@@ -118,20 +124,29 @@ class State(NamedTuple):
     counters: Integers
 
 
-def replan(jobs: Columns, rules: Rules, restart: RestartRules, state: State, attempts: Attempts) -> bool:
+def replan(
+    jobs: Columns,
+    rules: Rules,
+    restart: RestartRules,
+    state: State,
+    attempts: Attempts,
+    machines: Machines | None,
+    places: Integers | None,
+) -> bool:
     """Process events, with a pass after each instant; mirrors ``TextbookOrder`` and ``Replanning``.
 
-    Return whether the run is over: it stops if its next pass may need more space for stopped attempts.
+    Return whether the run is over: it stops if its next pass may need more space for stopped attempts. On
+    machines, `places` has the first part and the number of parts of each stopped attempt.
     """
     counters = state.counters
     while True:
         now = _next_instant(jobs, state, attempts)
         if now == NO_LIMIT:
             return True
-        if attempts.counters[STOPPED] + counters[AT_ONCE] > attempts.log.shape[1]:
+        if _lacks_space(jobs, rules, state, attempts, machines):
             return False
         while counters[AT_ONCE] and state.ends[0, 0] == now:
-            _end(jobs, rules, state, now)
+            _end(jobs, rules, state, machines, now)
         while counters[ARRIVED] < len(jobs.arrival_order):
             row = jobs.arrival_order[counters[ARRIVED]]
             if jobs.submit_time[row] > now:
@@ -146,7 +161,10 @@ def replan(jobs: Columns, rules: Rules, restart: RestartRules, state: State, att
             counters[PLANNED] = NO_LIMIT
         counters[PASSES] += 1
         _order(jobs, rules, state, attempts, now)
-        _distribute(jobs, rules, restart, state, attempts, now)
+        if machines is not None and places is not None:
+            _distribute_machines(jobs, restart, state, attempts, machines, places, now)
+        else:
+            _distribute(jobs, rules, restart, state, attempts, now)
         _plan_next(jobs, rules, state, attempts, now)
 
 
@@ -171,12 +189,14 @@ def _join(state: State, row: int) -> None:
 
 
 @pasted
-def _end(jobs: Columns, rules: Rules, state: State, now: int) -> None:
+def _end(jobs: Columns, rules: Rules, state: State, machines: Machines | None, now: int) -> None:
     """End the job that ends first, and learn its service; mirrors ``Gittins._learn``."""
     counters = state.counters
     row = pop(state.ends, counters[AT_ONCE])
     counters[AT_ONCE] -= 1
     state.state[row], state.end_time[row] = ENDED, now
+    if machines is not None:
+        _note(machines, ~row)
     if rules.kind == GITTINS:
         past, place = state.past, counters[LEARNT]
         service = float(jobs.run_time[row] * _weight(jobs, rules, row))
@@ -385,6 +405,95 @@ def _stop(jobs: Columns, restart: RestartRules, state: State, attempts: Attempts
         state.state[row], attempts.joined[row] = WAITING, now
 
 
+# --- machines ----------------------------------------------------------------------------------------------
+
+
+@machine_code
+def _lacks_space(
+    jobs: Columns, rules: Rules, state: State, attempts: Attempts, machines: Machines | None
+) -> bool:
+    """Return whether the next instant may need more space for stops or, on machines, for allocations."""
+    if attempts.counters[STOPPED] + state.counters[AT_ONCE] > attempts.log.shape[1]:
+        return True
+    if machines is None:
+        return False
+    counters = machines.counters
+    events = counters[EVENTS] + 3 * len(jobs.submit_time)  # each job may end, or be stopped and start again
+    return bool(counters[PARTS] + rules.parts > len(machines.parts) or events > len(machines.events))
+
+
+@machine_code
+def _note(machines: Machines, event: int) -> None:
+    """Record a start (row) or an end (complement of a row)."""
+    machines.events[machines.counters[EVENTS]] = event
+    machines.counters[EVENTS] += 1
+
+
+@called
+def _distribute_machines(
+    jobs: Columns,
+    restart: RestartRules,
+    state: State,
+    attempts: Attempts,
+    machines: Machines,
+    places: Integers,
+    now: int,
+) -> None:
+    """Stop the jobs whose machines go to others, and start jobs; mirrors ``Replanning._planned``."""
+    rows, chosen, count = state.listing.rows, state.listing.other_rows, 0
+    _empty(machines)
+    for position in range(state.counters[PRESENT]):
+        row = rows[position]
+        if state.state[row] == STOPPED_FOR_NOW:
+            continue
+        if state.state[row] == RUNNING:
+            if _lies_within(machines, row):
+                _subtract(machines, row)
+                continue
+            stopped = attempts.counters[STOPPED]
+            places[0, stopped], places[1, stopped] = machines.jobs[FIRST, row], machines.jobs[COUNT, row]
+            _note(machines, ~row)
+            _stop(jobs, restart, state, attempts, row, now)
+            if restart.delay:
+                continue
+        if allocate(machines, FIRST_FIT, row, NOW):
+            _subtract(machines, row)
+            chosen[count] = row
+            count += 1
+    for position in range(count):
+        _note(machines, chosen[position])
+        _start(jobs, restart, state, attempts, chosen[position], now)
+
+
+@machine_code
+def _empty(machines: Machines) -> None:
+    """Set the capacity that is left to that of empty machines."""
+    levels = machines.levels.levels
+    for machine in range(levels.shape[1]):
+        for resource in range(levels.shape[2]):
+            levels[NOW, machine, resource] = levels[EMPTY, machine, resource]
+
+
+@machine_code
+def _lies_within(machines: Machines, row: int) -> bool:
+    """Return whether what a job has is left; mirrors ``Machines.holds`` of the cluster."""
+    levels, parts, first = machines.levels.levels, machines.parts, machines.jobs[FIRST, row]
+    for part in range(first, first + machines.jobs[COUNT, row]):
+        for resource in range(levels.shape[2]):
+            if levels[NOW, parts[part, 0], resource] < parts[part, 1 + resource]:
+                return False
+    return True
+
+
+@machine_code
+def _subtract(machines: Machines, row: int) -> None:
+    """Subtract what a job has from the capacity that is left."""
+    levels, parts, first = machines.levels.levels, machines.parts, machines.jobs[FIRST, row]
+    for part in range(first, first + machines.jobs[COUNT, row]):
+        for resource in range(levels.shape[2]):
+            levels[NOW, parts[part, 0], resource] -= parts[part, 1 + resource]
+
+
 # --- the planned pass --------------------------------------------------------------------------------------
 
 
@@ -416,6 +525,8 @@ def _next_move(jobs: Columns, rules: Rules, state: State, attempts: Attempts, ro
     served = _attained(state, attempts, row, now) - state.served[FORGIVEN, row]
     if state.state[row] == RUNNING and place < len(state.thresholds):
         weight, threshold = _weight(jobs, rules, row), state.thresholds[place]
+        if weight == 0:
+            return now
         missing = threshold - (served if rules.published else served * weight)
         return int(now - (-missing // weight))
     if rules.promote and state.state[row] == WAITING and place > 0 and served > 0:

@@ -287,7 +287,8 @@ def _by_dirlab(simulation: Parameters) -> bool:
 def run(simulation: Parameters) -> tuple[Result, NDArray[np.int32] | None]:
     """Run a simulation that has no :func:`obstacle`; return its result and the positions of its events."""
     if type(simulation.policy) in replanned.SCHEDULERS:
-        return _with_partition(replanned.run(simulation, loading.REPLANNING), simulation), None
+        result = replanned.run(simulation, _whole(simulation.cluster), _kind(_parts(simulation)))
+        return _with_partition(result, simulation), None
     space = stopping.SPACE
     while True:
         try:
@@ -395,7 +396,8 @@ PARTS = (
 def _parts(simulation: Parameters) -> tuple[str, ...]:
     """Return the optional parts of the state that a run needs; each combination is compiled on its own."""
     if type(simulation.policy) in replanned.SCHEDULERS:
-        return (loading.REPLANNING,)
+        on_nodes = isinstance(_whole(simulation.cluster), Nodes)
+        return (loading.REPLANNING,) if on_nodes else (loading.REPLANNING, "machines")
     policy, cluster = _pipeline(simulation), _whole(simulation.cluster)
     if _by_dirlab(simulation):
         return (loading.DIRLAB,)

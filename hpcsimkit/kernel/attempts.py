@@ -14,7 +14,7 @@ from hpcsimkit.kernel.system import System
 from hpcsimkit.results.attempts import Attempt, Attempts, Downtime, Outcome
 from hpcsimkit.results.placements import Placements
 
-__all__ = ["attempts_of", "downtime_of"]
+__all__ = ["attempts_of", "downtime_of", "events_of_attempts"]
 
 
 def attempts_of(
@@ -43,7 +43,7 @@ def attempts_of(
     listed = sorted([*ledger.stopped, *last], key=lambda each: each.job)
     placements = None
     if system.allocations is not None:
-        events = _events_of_attempts(system.events, listed)
+        events = events_of_attempts(system.events, [each.job for each in listed])
         placements = Placements.of(system.cluster, [each.allocation for each in listed], events)
     partition = np.array([each.partition for each in listed], dtype=np.str_) if partitioned else None
     return replace(Attempts.of(listed), placements=placements, partition=partition)
@@ -59,11 +59,24 @@ def _last(row: int, system: System, killed: bool) -> Attempt:
     return Attempt(row, ledger.joined(row), start, end, mode, outcome, work, 0, system.given(row), where)
 
 
-def _events_of_attempts(events: Sequence[int], attempts: Sequence[Attempt]) -> list[int]:
-    """Return starts and ends of jobs as starts and ends of attempts, which follow each other."""
+def events_of_attempts(events: Sequence[int], jobs: Sequence[int]) -> list[int]:
+    """Return starts and ends of jobs as starts and ends of attempts, which follow each other.
+
+    Parameters
+    ----------
+    events : sequence of int
+        Starts (rows of jobs) and ends (complements of rows) in chronological order.
+    jobs : sequence of int
+        Rows of the jobs of all attempts, in the order of the jobs.
+
+    Examples
+    --------
+    >>> events_of_attempts([4, ~4, 4, 7, ~4, ~7], [4, 4, 7])
+    [0, -1, 1, 2, -2, -3]
+    """
     current: dict[int, int] = {}
-    for place, attempt in enumerate(attempts):
-        current.setdefault(attempt.job, place)
+    for place, job in enumerate(jobs):
+        current.setdefault(job, place)
     found = []
     for event in events:
         if event >= 0:

@@ -7,9 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from hpcsimkit.cluster.allocation import Allocation
+from hpcsimkit.cluster.machines import Machines
 from hpcsimkit.cluster.opaque import AnyCluster
 from hpcsimkit.cluster.partitions import Partitions
 from hpcsimkit.errors import ScheduleError
+from hpcsimkit.jobs.job import Job
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.begun import Begun
 from hpcsimkit.kernel.ledger import State
@@ -79,8 +82,7 @@ class Past:
             return None
         if not begun.before:
             for start, row in self._due:
-                if system.ledger.waits(row):
-                    raise self._does_not_fit(start, row, system)
+                raise self._does_not_fit(start, row, system)
         return self._scheduler.begin_passes()
 
     def _is_over(self, start: int, row: int, system: System) -> bool:
@@ -89,24 +91,43 @@ class Past:
         if not ledger.waits(row):
             return State(ledger.state[row]) not in NOT_YET
         job, allocation = system.jobs[row], self._begun.allocations.get(row)
+        if job not in system.queue:  # of another partition
+            return True
+        if start < system.now and not self._begun.before:
+            raise self._does_not_fit(start, row, system)
         if allocation is not None:
             allocation = self._scheduler.own_part(allocation)
         if allocation is not None and system.cluster.holds(job, allocation, system.free):
             system.start(job, allocation, partition=self._names.get(row, ""))
             return True
         if (allocation is None or self._begun.before) and system.fits(job):
-            system.start(job, partition=self._names.get(row, ""))
-            return True
-        if start < system.now and not self._begun.before:
-            raise self._does_not_fit(start, row, system)
+            name = self._names.get(row, "")
+            place = _place_in(name, job, system)
+            if place is not None or not name:
+                system.start(job, place, partition=name)
+                return True
         return False
 
     def _does_not_fit(self, start: int, row: int, system: System) -> ScheduleError:
         job, allocation = system.jobs[row], self._begun.allocations.get(row)
         who = f"begun: job {job.id}, which started at {start} s,"
+        if not system.ledger.waits(row) or system.fits(job):
+            return ScheduleError(f"{who} was held by a gate, or not due, or did not fit")
         if allocation is None:
             return ScheduleError(f"{who} {system.cluster.shortage(job, system.free)}")
         return ScheduleError(f"{who} does not fit: {allocation!r} is not free, or is not what it needs")
+
+
+def _place_in(name: str, job: Job, system: System) -> Allocation | None:
+    """Return an allocation on the first machines of a partition that suffice, or None."""
+    if not name or not isinstance(system.cluster, Machines):
+        return None
+    assert system.partitions is not None
+    numbers = system.partitions.views[system.partitions.names.index(name)].numbers
+    machines = np.zeros(len(system.cluster), dtype=np.bool_)
+    machines[numbers] = True
+    level, need = system.room_for(job), system.cluster.need(job).on_some(machines)
+    return need.take(level, np.flatnonzero(need.usable(level)))
 
 
 def _partitions_of(begun: Begun, system: System) -> dict[int, str]:

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from hpcsimkit.kernel.gate import Gate
 from hpcsimkit.kernel.job_gates import ArrayLimits, BeginTimes, Licenses
 from hpcsimkit.kernel.setup import Setup
 from hpcsimkit.kernel.verified_capacity import Use, excess
@@ -16,25 +15,18 @@ __all__ = ["impossible_through_gates"]
 
 
 def impossible_through_gates(setup: Setup, result: Result) -> Iterator[str]:
-    """Yield jobs that start though a gate holds them.
-
-    What had started when the run began may exceed limits, so that only times are verified then.
-    """
-    for gate in setup.gates:
+    """Yield jobs that start though a gate holds them."""
+    for gate in setup.all_gates:
         if isinstance(gate, BeginTimes):
-            yield from _too_early(gate.columns[0], setup, result)
-        elif isinstance(gate, ArrayLimits) and setup.begun is None:
+            yield from _too_early(gate.columns[0], result)
+        elif isinstance(gate, ArrayLimits):
             yield from _too_many_of_an_array(result.by_attempt)
-    given: list[Gate] = [*setup.gates, *([] if setup.licenses is None else [Licenses(setup.licenses)])]
-    for gate in given if setup.begun is None else ():
-        if isinstance(gate, Licenses):
+        elif isinstance(gate, Licenses):
             yield from _too_many_licences(gate, result.by_attempt)
 
 
-def _too_early(column: str, setup: Setup, result: Result) -> Iterator[str]:
-    released, start = np.array(result.workload.column(column)), result.start_time
-    if setup.begun is not None:
-        released[list(setup.begun.started)] = -1  # they had started when the run began
+def _too_early(column: str, result: Result) -> Iterator[str]:
+    released, start = result.workload.column(column), result.start_time
     wrong = (start >= 0) & (start < released)
     if wrong.any():
         row = int(wrong.argmax())
@@ -43,7 +35,7 @@ def _too_early(column: str, setup: Setup, result: Result) -> Iterator[str]:
 
 def _too_many_of_an_array(result: Result) -> Iterator[str]:
     limits = result.workload.column("array_limit")
-    rows = np.flatnonzero((limits >= 0) & (result.start_time >= 0))
+    rows = np.flatnonzero(limits >= 0)
     arrays, first, place = np.unique(
         result.workload.column("array_job")[rows], return_index=True, return_inverse=True
     )
@@ -61,7 +53,7 @@ def _too_many_of_an_array(result: Result) -> Iterator[str]:
 def _too_many_licences(gate: Licenses, result: Result) -> Iterator[str]:
     asked = gate.asked(result.workload)
     names = list(gate.pools)
-    rows = np.array([row for row in asked if result.start_time[row] >= 0], dtype=np.int64)
+    rows = np.array([*asked], dtype=np.int64)  # rejected jobs start and end at once
     amounts = np.array([[asked[row].get(name, 0) for name in names] for row in rows.tolist()], dtype=np.int64)
     use = Use(rows, result.start_time[rows], result.end_time[rows], amounts)
     found = excess(use, np.array([list(gate.pools.values())], dtype=np.int64))

@@ -86,12 +86,22 @@ def _per(before: str, limit: str, other: str, gres: str | None = None) -> Callab
     return reason
 
 
-def _minutes(before: str, end: str, other: str) -> Callable[[str], str]:
-    """Return a function of the name of a reason that counts minutes."""
+def _run_minutes(before: str) -> Callable[[str], str]:
+    """Return a function of the name of a reason that counts minutes of running jobs."""
 
     def reason(resource: str) -> str:
         word = {"Cpu": "CPU", "Memory": "Mem"}.get(reason_word(resource), reason_word(resource))
-        return f"{before}{word}{end if word == 'CPU' else other}"
+        return f"{before}{word}RunMinutes{'Limit' if word == 'CPU' else ''}"
+
+    return reason
+
+
+def _job_minutes(before: str) -> Callable[[str], str]:
+    """Return a function of the name of a reason that counts minutes of a job."""
+
+    def reason(resource: str) -> str:
+        word = reason_word(resource)
+        return f"{before}{word}MinutesPerJob{'Limit' if word == 'Cpu' else ''}"
 
     return reason
 
@@ -106,8 +116,8 @@ QOS_RULES = (
     Rule("MaxJobsPU", "user", "jobs", "QOSMaxJobsPerUserLimit"),
     Rule("MaxWall", "job", "wall", "QOSMaxWallDurationPerJobLimit"),
     Rule("GrpTRES", "group", "tres", _memory_is_mem(_per("QOSGrp", "Limit", "Limit", ""))),
-    Rule("GrpTRESRunMins", "group", "minutes", _minutes("QOSGrp", "RunMinutesLimit", "RunMinutes")),
-    Rule("MaxTRESMins", "job", "minutes", _minutes("QOSMax", "MinutesPerJobLimit", "MinutesPerJob")),
+    Rule("GrpTRESRunMins", "group", "minutes", _run_minutes("QOSGrp")),
+    Rule("MaxTRESMins", "job", "minutes", _job_minutes("QOSMax")),
     Rule("MaxTRES", "job", "tres", _per("QOSMax", "PerJobLimit", "PerJob")),
     Rule("MaxTRESPerNode", "node", "tres", _per("QOSMax", "PerNode", "PerNode")),
     Rule("MaxTRESPA", "account", "tres", _per("Max", "PerAccount", "PerAccount")),
@@ -118,7 +128,7 @@ QOS_RULES = (
 OWN_RULES = (
     Rule("MaxJobs", "group", "jobs", "AssocMaxJobsLimit"),
     Rule("MaxWall", "job", "wall", "AssocMaxWallDurationPerJobLimit"),
-    Rule("MaxTRESMins", "job", "minutes", _minutes("AssocMax", "MinutesPerJobLimit", "MinutesPerJob")),
+    Rule("MaxTRESMins", "job", "minutes", _memory_is_mem(_job_minutes("AssocMax"))),
     Rule("MaxTRES", "job", "tres", _memory_is_mem(_per("AssocMax", "PerJobLimit", "PerJob"))),
     Rule("MaxTRESPerNode", "node", "tres", _memory_is_mem(_per("AssocMax", "PerNode", "PerNode"))),
 )
@@ -127,7 +137,7 @@ OWN_RULES = (
 UP_RULES = (
     Rule("GrpJobs", "group", "jobs", "AssocGrpJobsLimit"),
     Rule("GrpTRES", "group", "tres", _memory_is_mem(_per("AssocGrp", "Limit", "Limit", ""))),
-    Rule("GrpTRESRunMins", "group", "minutes", _minutes("AssocGrp", "RunMinutesLimit", "RunMinutes")),
+    Rule("GrpTRESRunMins", "group", "minutes", _run_minutes("AssocGrp")),
 )
 """Rules of the association of a job and of all above it."""
 

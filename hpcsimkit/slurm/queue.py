@@ -14,7 +14,7 @@ from hpcsimkit.jobs.job import Job
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.system import System
 from hpcsimkit.slurm.limits import Ask, qos_in_order
-from hpcsimkit.slurm.plan import Ticket
+from hpcsimkit.slurm.plan import Places, Ticket
 from hpcsimkit.slurm.priority import FairShare, Usage, billing_of, standing
 from hpcsimkit.slurm.rules import Rules
 from hpcsimkit.slurm.tres import NODES, amounts_of, requested
@@ -59,6 +59,7 @@ class Waiting:
         self._standing = standing(
             profile.priority, self._asked, self._qos, limits, partitions, profile.factors, profile.qos
         )
+        self._add_whole_nodes(partitions)
         self._tiers = np.array([part.priority for part in partitions.parts])
         self._numbers = np.argsort(np.argsort(workload.column("id"), kind="stable"), kind="stable")
         self._state = np.frombuffer(system.ledger.state, dtype=np.uint8)
@@ -69,6 +70,21 @@ class Waiting:
         self._running: set[int] = set()
         self._begin = self._at = system.now
         self._fair = self._fair_share.factors(self._usage.at_time(system.now))
+
+    def _add_whole_nodes(self, partitions: Partitions) -> None:
+        """Let the size of jobs with whole nodes count all CPUs of the first nodes that suffice."""
+        workload, rules = self._system.workload, self._profile.priority
+        rows = np.flatnonzero(workload.column("exclusive") == 1).tolist()
+        if not rows or not rules.size or "SMALL_RELATIVE_TO_TIME" in rules.flags:
+            return
+        places, cpus = Places(partitions), list(self._resources).index("cpus")
+        everywhere = np.ones(len(places.machines), dtype=np.bool_)
+        weight = rules.size * (-1 if rules.favor_small else 1) / places.machines.totals[cpus] / 2
+        for row in rows:
+            for part in self.parts_of(row):
+                whole = places.first(Ticket(workload.jobs[row], part), places.capacity, everywhere)
+                if whole is not None:
+                    self._standing[part, row] += weight * (whole.totals[cpus] - self._asked["cpus"][row])
 
     # --- the jobs ------------------------------------------------------------------------------------------
 

@@ -160,6 +160,7 @@ class SlurmScheduler(Policy):
             if part in blocked or not self._may_start(ticket, system):
                 continue
             if clocks.partition_job_depth and seen[part] >= clocks.partition_job_depth:
+                self._unseen = True
                 continue
             if most and seen.total() >= most:
                 self._unseen = True
@@ -209,6 +210,7 @@ class SlurmScheduler(Policy):
             if start == now:
                 self._start(ticket, allocation, Mode.BACKFILLED, system)
                 started += 1
+                self._unplanned = True
             plan.occupy(start, start + length, allocation)
             if clocks.bf_max_job_start and started >= clocks.bf_max_job_start:
                 break

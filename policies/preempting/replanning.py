@@ -306,7 +306,8 @@ class LAS(Replanning):
             place = self._place[job.index]
             if place < len(self.thresholds):
                 served, weight = self._served(job, system), self._weight(job)
-                times.append(now + self._until(self.thresholds[place], served, weight))
+                if weight:  # on machines, a job may use none of the first resource
+                    times.append(now + self._until(self.thresholds[place], served, weight))
         for job in self._jobs if self.promote else ():
             row, served = job.index, self._served(job, system)
             if system.ledger.state[row] == 1 and self._place[row] > 0 and served > 0:

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hpcsimkit.cluster.machines import Machines
 from hpcsimkit.compiled import queue, support
 from hpcsimkit.compiled.orders import KEYS, ONE_BY_ONE
 from hpcsimkit.experiments.parts.registry import make
@@ -19,6 +20,7 @@ from hpcsimkit.kernel.begun import begun_at
 from hpcsimkit.kernel.simulation import Simulation
 from hpcsimkit.policies import EASY
 from hpcsimkit.policies.slurm import SlurmMultifactor
+from hpcsimkit.results.placements import Placements
 from hpcsimkit.results.result import Result
 from hpcsimkit.workloads import read_swf
 
@@ -102,6 +104,12 @@ def assert_equal_tables(found: Any, reference: Any, table: str) -> None:
     assert (found is None) == (reference is None), table
     for each in () if found is None else fields(reference):
         ours, theirs = getattr(found, each.name), getattr(reference, each.name)
+        if isinstance(theirs, Placements):
+            assert_equal_tables(ours, theirs, f"{table}.placements")
+            continue
+        if isinstance(theirs, Machines):
+            assert ours is theirs
+            continue
         np.testing.assert_array_equal(ours, theirs, err_msg=f"{table}.{each.name}")
         assert getattr(ours, "dtype", None) == getattr(theirs, "dtype", None)
 

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hpcsimkit.cluster.machines import Machines
 from hpcsimkit.compiled import replanned
 from hpcsimkit.errors import UsageError
 from hpcsimkit.experiments.parts.registry import make
@@ -18,8 +19,10 @@ from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.restart import Restart
 from hpcsimkit.kernel.simulation import Simulation
 from tests.compiled.test_equality import assert_equal_schedules, uncompiled, workloads
+from tests.compiled.test_machines import assert_equal_placements, crowd, without_counts
 from tests.compiled.test_stops import restarts
 from tests.drawn import examples
+from tests.kernel.machine_cases import KINDS, cases
 
 SCHEDULERS = [
     "oracle-srtf",
@@ -52,6 +55,29 @@ test_random_workloads = uncompiled(examples(3)(CASES(check)))
 test_many_random_workloads = pytest.mark.slow(settings(max_examples=10_000)(CASES(check)))
 
 
+def check_on_machines(
+    case: tuple[Machines, list[Any]], scheduler: str, restart: Restart, walltime: str
+) -> None:
+    cluster, jobs = without_counts(case)
+    if "promote" in scheduler or "gittins" in scheduler:
+        restart = Restart(delay=restart.delay)
+    options: dict[str, Any] = {"cluster": cluster, "restart": restart, "walltime": walltime}
+    found, expected = assert_equal_schedules(jobs, make(scheduler), **options)
+    assert_equal_placements(found.placements, expected.placements)
+
+
+ON_MACHINES = given(
+    cases(sorted(KINDS.keys() - {"counts"}), most=20),
+    st.sampled_from(SCHEDULERS),
+    restarts(),
+    st.sampled_from(["run", "kill"]),
+)
+test_random_machines = uncompiled(
+    pytest.mark.usefixtures("little_space")(examples(6)(ON_MACHINES(check_on_machines)))
+)
+test_many_random_machines = pytest.mark.slow(settings(max_examples=10_000)(ON_MACHINES(check_on_machines)))
+
+
 @uncompiled
 @pytest.mark.usefixtures("little_space")
 @pytest.mark.parametrize("scheduler", ["oracle-srtf", "las(thresholds=[3, 20], promote=1)"])
@@ -66,6 +92,14 @@ def test_many_stops(scheduler: str) -> None:
     )
     found, _ = assert_equal_schedules(jobs, make(scheduler))
     assert found.attempts is not None and len(found.attempts) > len(jobs) + 2 * 3
+
+
+@pytest.mark.parametrize("scheduler", ["oracle-srtf", "las(thresholds=[3000, 20000])"])
+def test_a_crowd_on_machines(scheduler: str) -> None:
+    """Compiled."""
+    cluster, jobs = crowd(120, seed=7)
+    found, _ = assert_equal_schedules(jobs, make(scheduler), cluster=cluster)
+    assert found.attempts is not None and len(found.attempts) > 140
 
 
 def test_no_jobs() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from hpcsimkit.cluster.partitions import Partition, Partitions
 from hpcsimkit.errors import ScheduleError, UsageError
 from hpcsimkit.kernel.begun import Begun, begun_at, begun_in
 from hpcsimkit.kernel.event_order import DirlabOrder
+from hpcsimkit.kernel.job_gates import ArrayLimits, BeginTimes, Holds
 from hpcsimkit.results.result import Result
 from tests.drawn import examples
 from tests.kernel.helpers import rows_and_size, workload
@@ -242,6 +244,27 @@ def test_what_does_not_fit_is_an_error_or_starts_later() -> None:
     assert late.start_time.tolist() == [0, 10, 19]
 
 
+@pytest.mark.parametrize(
+    ("column", "gate", "starts"),
+    [
+        ({"begin_time": [3, -1, -1]}, {"gates": (BeginTimes(),)}, [3, 13, 9]),
+        ({"hold_until": [8, -1, -1]}, {"gates": (Holds(),)}, [8, 18, 9]),
+        ({"array_job": [7, 7, 7], "array_limit": [1, 1, 1]}, {"gates": (ArrayLimits(),)}, [0, 10, 19]),
+        ({"licenses": [0, 0, 0]}, {"licenses": {"a": 1}}, [0, 11, 10]),
+    ],
+)
+def test_what_a_gate_holds_is_an_error_or_starts_later(
+    column: dict[str, Any], gate: dict[str, Any], starts: list[int]
+) -> None:
+    """By the record, jobs 1 and 3 run beside each other; job 1 had started at 0 s and job 3 at 9 s."""
+    jobs = Workload({**THREE.columns, **column}, labels={"licenses": ("a",)}, machine_size=4)
+    begun = Begun(9, {0: 0, 2: 9})
+    with pytest.raises(ScheduleError, match=r"begun: job [13], which started at [09] s, was held by a gate"):
+        Simulation(jobs, make("fcfs"), begun=begun, **gate).run()
+    late = replace(begun, before="log")
+    assert Simulation(jobs, make("fcfs"), begun=late, **gate).run().start_time.tolist() == starts
+
+
 def test_rejected_jobs_do_not_wait() -> None:
     result = Simulation(THREE, make("fcfs"), begun=Begun(6, {0: 0}, rejected={1})).run()
     assert result.start_time.tolist() == [0, -1, 8]
@@ -258,3 +281,13 @@ def test_a_run_with_stopped_jobs_gives_no_past() -> None:
     outages = Outages([Outage(3, 5, nodes=4)])
     with pytest.raises(UsageError, match="no job was stopped"):
         begun_in(Simulation(THREE, make("fcfs"), outages=outages).run(), 6)
+
+
+def test_jobs_of_several_partitions_without_names_of_those_in_which_they_started() -> None:
+    """Each starts in a partition that it names, also if another one has its pass before."""
+    parts = Partitions([Partition("a", nodes=4), Partition("b", nodes=4, priority=1)])
+    columns = {"submit_time": [0, 1, 2], "run_time": [9, 9, 9], "nodes": [1, 1, 4], "partition": [0, 1, 0]}
+    jobs = Workload(columns, labels={"partition": ("a", "b")})
+    result = Simulation(jobs, make("fcfs"), parts, begun=Begun(5, {0: 0, 1: 3})).run()
+    assert result.start_time.tolist() == [0, 3, 9]
+    assert result.started_in is not None and result.started_in.tolist() == ["a", "b", "a"]

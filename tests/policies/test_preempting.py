@@ -226,6 +226,13 @@ def test_a_running_job_moves_if_its_machine_goes_to_another() -> None:
     assert attempts(result) == [[(0, 1), (1, 30)], [(1, 6)]]
 
 
+def test_a_job_that_uses_none_of_the_first_resource_has_no_service() -> None:
+    columns = {"submit_time": [0, 1], "run_time": [30, 5], "nodes": [1, 1], "cpus": [0, 2], "gpus": [1, 1]}
+    jobs = Workload(columns, resources=("cpus", "gpus"), machine_size=None)
+    result = Simulation(jobs, LAS(thresholds=(4,)), Machines.of(1, cpus=4, gpus=1)).run()
+    assert attempts(result) == [[(0, 30)], [(30, 35)]]
+
+
 # --- preemptors --------------------------------------------------------------------------------------------
 
 TIERS = [(0, 30, 30, 2), (1, 30, 30, 2), (5, 10, 10, 2)]

@@ -71,8 +71,7 @@ class Naive:
                 unseen, started = self._main(now, computed, 10**6 if regular else self.depth)
                 unplanned |= started
             if unplanned and (now - begin) % self.bf_interval == 0:
-                unplanned = False
-                self._backfill(now, computed)
+                unplanned = self._backfill(now, computed)
         return [job.start for job in self.jobs]
 
     def _free(self, now: int) -> list[int]:
@@ -126,7 +125,7 @@ class Naive:
                 closed |= set(self.parts[part].nodes)
         return False, started
 
-    def _backfill(self, now: int, computed: int) -> None:
+    def _backfill(self, now: int, computed: int) -> bool:
         def up(seconds: int) -> int:
             return -(-seconds // self.resolution) * self.resolution
 
@@ -135,7 +134,7 @@ class Naive:
             for job in self.jobs
             if job.start >= 0 and job.end > now
         ]
-        tested = 0
+        tested, started = 0, False
         for job, part in self._order(now, computed):
             if job.start >= 0 or self._held(job, now):
                 continue
@@ -155,7 +154,9 @@ class Naive:
                 continue
             if begin == now:
                 self._start(job, now, fitting[: job.nodes])
+                started = True
             taken.append((begin, end, fitting[: job.nodes], job.cpus))
+        return started
 
     def _least(self, node: int, begin: int, end: int, taken: list[tuple[int, int, list[int], int]]) -> int:
         here = [each for each in taken if node in each[2] and each[0] < end and each[1] > begin]

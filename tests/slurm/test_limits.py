@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
+import pytest
+
+from hpcsimkit.slurm.accounts import Association, Associations, Qos
+from hpcsimkit.slurm.limits import Ask, LimitBook
 from tests.slurm.small import ACCOUNTS, QOS, jobs, profile, reasons, run
 
 LONG = {"run": 100, "limit": 300}
@@ -102,3 +107,80 @@ def test_without_enforcement_there_are_no_limits(tmp_path: Path) -> None:
     conf = CONF.replace("AccountingStorageEnforce=associations,limits,qos\n", "")
     rows = [{**LONG, "qos": "limited"}, {**LONG, "at": 3, "qos": "limited"}]
     assert run(profile(tmp_path, conf=conf), jobs(*rows)).start_time.tolist() == [0, 3]
+
+
+# --- each limit by itself -------------------------------------------------------------------------------------
+
+TREE = Associations((Association("root", parent=-1), Association("red"), Association("red", "ada", 1)))
+
+
+def ask(row: int, qos: Qos, **other: Any) -> Ask:
+    """Return what a job of two CPUs on one node for ten minutes asks for."""
+    values: dict[str, Any] = {"user": "ada", "amounts": {"cpus": 2.0, "nodes": 1.0}, "nodes": 1.0}
+    values |= other
+    return Ask(row, values["user"], "red", 2, (qos,), values["amounts"], values["nodes"], 600)
+
+
+@pytest.mark.parametrize(
+    ("limits", "beyond", "reason", "alone"),
+    [
+        ({"GrpJobs": 2}, {"GrpJobs": 1}, "QOSGrpJobsLimit", False),
+        ({"MaxJobsPA": 2}, {"MaxJobsPA": 1}, "MaxJobsPerAccount", False),
+        ({"MaxJobsPU": 1}, {}, "", False),  # of another user
+        ({"MaxWall": 600}, {"MaxWall": 599}, "QOSMaxWallDurationPerJobLimit", True),
+        ({"GrpTRES": {"cpus": 8}}, {"GrpTRES": {"cpus": 7}}, "QOSGrpCpuLimit", False),
+        ({"GrpTRES": {"nodes": 2}}, {"GrpTRES": {"nodes": 1}}, "QOSGrpNodeLimit", False),
+        (
+            {"GrpTRESRunMins": {"cpus": 80}},
+            {"GrpTRESRunMins": {"cpus": 79}},
+            "QOSGrpCPURunMinutesLimit",
+            False,
+        ),
+        ({"MaxTRESMins": {"cpus": 20}}, {"MaxTRESMins": {"cpus": 19}}, "QOSMaxCpuMinutesPerJobLimit", True),
+        ({"MaxTRES": {"cpus": 2}}, {"MaxTRES": {"cpus": 1}}, "QOSMaxCpuPerJobLimit", True),
+        ({"MaxTRESPerNode": {"cpus": 2}}, {"MaxTRESPerNode": {"cpus": 1}}, "QOSMaxCpuPerNode", True),
+        ({"MaxTRESPA": {"cpus": 8}}, {"MaxTRESPA": {"cpus": 7}}, "MaxCpuPerAccount", False),
+        ({"MaxTRESPU": {"cpus": 2}}, {"MaxTRESPU": {"cpus": 1}}, "QOSMaxCpuPerUserLimit", True),
+        ({"MinTRES": {"cpus": 2}}, {"MinTRES": {"cpus": 3}}, "QOSMinCpuNotSatisfied", True),
+    ],
+)
+def test_each_limit_of_a_qos(
+    limits: dict[str, Any], beyond: dict[str, Any], reason: str, alone: bool
+) -> None:
+    """A job of six CPUs of another user of the account runs, with ten minutes left."""
+    for given, expected in ((limits, ""), (beyond, reason)):
+        qos = Qos("q", limits=given)
+        book = LimitBook(TREE)
+        book.start(ask(0, qos, user="ben", amounts={"cpus": 6.0, "nodes": 1.0}), now=0)
+        assert book.reason(ask(1, qos), now=0) == expected
+        assert book.never(ask(1, qos)) == (expected if alone else "")
+        book.end(0)
+        assert book.reason(ask(1, qos), now=0) == (expected if alone else "")
+
+
+@pytest.mark.parametrize(
+    ("limits", "reason"),
+    [
+        ({"MaxJobs": 1}, "AssocMaxJobsLimit"),
+        ({"MaxWall": 599}, "AssocMaxWallDurationPerJobLimit"),
+        ({"MaxTRESMins": {"cpus": 19}}, "AssocMaxCpuMinutesPerJobLimit"),
+        ({"MaxTRES": {"cpus": 1}}, "AssocMaxCpuPerJobLimit"),
+        ({"MaxTRESPerNode": {"cpus": 1}}, "AssocMaxCpuPerNode"),
+        ({"GrpJobs": 1}, "AssocGrpJobsLimit"),
+        ({"GrpTRES": {"cpus": 3}}, "AssocGrpCpuLimit"),
+        ({"GrpTRESRunMins": {"cpus": 39}}, "AssocGrpCPURunMinutesLimit"),
+    ],
+)
+def test_each_limit_of_an_association_above(limits: dict[str, Any], reason: str) -> None:
+    """Limits of the root hold for a user of an account; a job of the user runs."""
+    book = LimitBook(Associations((Association("root", parent=-1, limits=limits), *TREE.each[1:])))
+    none = Qos("q")
+    book.start(ask(0, none), now=0)
+    assert book.reason(ask(1, none), now=0) == reason
+    assert LimitBook(TREE).reason(ask(1, none), now=0) == ""
+
+
+def test_resources_on_a_node_are_those_of_a_job_by_its_nodes() -> None:
+    qos = Qos("q", limits={"MaxTRESPerNode": {"cpus": 2}})
+    assert LimitBook(TREE).reason(ask(0, qos, amounts={"cpus": 6.0}, nodes=3.0), now=0) == ""
+    assert LimitBook(TREE).reason(ask(0, qos, amounts={"cpus": 6.0}, nodes=2.0), now=0) == "QOSMaxCpuPerNode"

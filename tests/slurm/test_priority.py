@@ -6,15 +6,16 @@ from collections import Counter
 from dataclasses import replace
 from math import floor
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from hpcsimkit.slurm.accounts import Association, Associations
-from hpcsimkit.slurm.priority import FairShare, Usage, billing_of
+from hpcsimkit.slurm.priority import FairShare, Usage, billing_of, standing
 from hpcsimkit.slurm.profile import Slurm
 from hpcsimkit.slurm.rules import Multifactor
-from tests.slurm.small import jobs, profile, run
+from tests.slurm.small import QOS, jobs, profile, run
 from tests.slurm.snapshots import configuration, fair_shares, shares, waiting
 
 CALCULATED = 20
@@ -39,14 +40,19 @@ def real(shared: Path, tmp_path: Path) -> Slurm:
 
 
 def test_priorities_are_those_of_sprio(real: Slurm, shared: Path) -> None:
-    """All 52 waiting jobs of a live queue to the digit, besides five that want whole nodes (size of the nodes)."""
+    """All waiting jobs of a live queue to the digit."""
     found = waiting(real, shared / "slurm/day/snapshot")
     age = real.priority.age * CALCULATED / real.priority.max_age
     errors = Counter(floor(each.computed - age) - each.printed for each in found if not each.exclusive)
     assert errors == {0: 52}
-    whole = {each.job: each.printed - floor(each.computed - age) for each in found if each.exclusive}
-    assert sorted(whole) == ["220", "292", "315", "336", "363"]
-    assert all(0 <= more < 40 for more in whole.values())
+    # Whole nodes count all of their CPUs: 8 each, or 16 if the last node that Slurm looked at was f1.
+    exclusive = {each.job: each for each in found if each.exclusive}
+    asked = {"220": 2, "292": 16, "315": 4, "336": 1, "363": 2}
+    there = {"220": 8, "292": 16, "315": 16, "336": 8, "363": 8}
+    more = {job: real.priority.size * (there[job] - asked[job]) / 80 / 2 for job in asked}
+    assert {
+        job: floor(each.computed + more[job] - age) - each.printed for job, each in exclusive.items()
+    } == dict.fromkeys(asked, 0)
 
 
 def test_fair_shares_are_those_of_sshare(real: Slurm, shared: Path) -> None:
@@ -101,7 +107,7 @@ def test_billing() -> None:
     assert billing_of(amounts, {}) == 2.0
 
 
-def only(made: Slurm, **weights: int) -> Slurm:
+def only(made: Slurm, **weights: Any) -> Slurm:
     zero = replace(made.priority, age=0, fair_share=0, size=0, partition=0, qos=0)
     return replace(made, priority=replace(zero, **weights), clocks=replace(made.clocks, bf_interval=0))
 
@@ -144,6 +150,17 @@ def test_a_priority_is_a_whole_number(tmp_path: Path) -> None:
     ]
 
 
+def test_whole_nodes_count_all_of_their_cpus(tmp_path: Path) -> None:
+    made = only(profile(tmp_path), size=10_000)
+    rows = [
+        FULL,
+        {**FULL, "at": 3, "nodes": 4, "cpus": 7, "on": "n"},
+        {**FULL, "at": 4, "nodes": 4, "cpus": 1, "on": "n", "exclusive": 1},
+    ]
+    assert run(made, jobs(*rows)).start_time.tolist() == [0, 100, 50]
+    assert run(made, jobs(*rows[:2], {**rows[2], "exclusive": -1})).start_time.tolist() == [0, 50, 50]
+
+
 def test_priorities_change_only_when_they_are_computed(tmp_path: Path) -> None:
     """The usage of the first job counts after a minute, with a fair share that was equal for all before."""
     whole = {**FULL, "run": 50}
@@ -152,3 +169,52 @@ def test_priorities_change_only_when_they_are_computed(tmp_path: Path) -> None:
     often = replace(made, priority=replace(made.priority, calc_period=40))
     assert run(often, jobs(*rows)).start_time.tolist() == [0, 100, 50]
     assert run(made, jobs(*rows)).start_time.tolist() == [0, 50, 100]
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"size": 1000}, 1000 * (2 / 7 + 16 / 64) / 2),
+        ({"size": 1000, "favor_small": True}, 1000 * (5 / 7 + 48 / 64) / 2),
+        ({"size": 1000, "flags": frozenset({"SMALL_RELATIVE_TO_TIME"})}, 1000 * 16 / 10 / 64),
+        (
+            {"size": 1000, "favor_small": True, "flags": frozenset({"SMALL_RELATIVE_TO_TIME"})},
+            1000 * (1 - 16 / 10 / 64),
+        ),
+        ({"partition": 1000}, 1000 * 20 / 40),
+        ({"partition": 1000, "flags": frozenset({"NO_NORMAL_PART"})}, 20_000),
+        ({"qos": 1000}, 1000 * 10 / 100),
+        ({"qos": 1000, "flags": frozenset({"NO_NORMAL_QOS"})}, 10_000),
+        ({"tres": {"cpus": 100.0, "memory": 50.0}}, 100 * 16 / 48 + 50 * 4 / (4 * 15.625 + 62.5)),
+        ({"tres": {"cpus": 100.0, "gpus": 9.0}, "flags": frozenset({"NO_NORMAL_TRES"})}, 1600),
+        ({"tres": {"memory": 2.0}, "flags": frozenset({"NO_NORMAL_TRES"})}, 2 * 4096),
+    ],
+)
+def test_each_part_of_a_priority(tmp_path: Path, changes: dict[str, Any], expected: float) -> None:
+    """Of a job in ``work`` on two of seven nodes, with 16 of 64 CPUs (48 of the partition) and 4 GiB for ten minutes."""
+    made = only(profile(tmp_path), **changes)
+    asked = {
+        name: np.array([amount])
+        for name, amount in {"nodes": 2.0, "cpus": 16.0, "memory": 4.0 * 1024**3}.items()
+    }
+    found = standing(
+        made.priority, asked, [made.qos["normal"]], np.array([600.0]), made.partitions, made.factors, made.qos
+    )
+    assert found[0, 0] == pytest.approx(expected)
+
+
+def test_dampening_divides_usage() -> None:
+    rules = Multifactor(flags=frozenset({"NO_FAIR_TREE"}), dampening=2.0)
+    raw = np.array([100, 50, 50, 40, 10, 50, 0], dtype=float)
+    plain = FairShare(TREE, replace(rules, dampening=1.0)).factors(raw)
+    assert FairShare(TREE, rules).factors(raw) == pytest.approx(np.sqrt(plain))
+
+
+def test_usage_counts_by_the_factor_of_the_qos(tmp_path: Path) -> None:
+    """Ada and Cleo have used as much, Ada's with a factor of 0.1: she comes first."""
+    qos = QOS.replace("normal|10||||||||||", "normal|10||||0.1||||||")
+    made = only(profile(tmp_path, qos=qos), fair_share=1000)
+    made = replace(made, priority=replace(made.priority, calc_period=1))
+    whole = {**FULL, "user": "cleo"}
+    rows = [{**whole, "qos": "low"}, {**FULL, "at": 1}, {**whole, "at": 60}, {**FULL, "at": 61}]
+    assert run(made, jobs(*rows)).start_time.tolist() == [0, 50, 150, 100]

@@ -13,11 +13,11 @@ from hpcsimkit import Simulation
 from hpcsimkit.cluster.calendar import Calendar, Window
 from hpcsimkit.cluster.outages import Outage, Outages
 from hpcsimkit.errors import UsageError
-from hpcsimkit.kernel.begun import begun_in
+from hpcsimkit.kernel.begun import Begun, begun_in
 from hpcsimkit.kernel.job_gates import BeginTimes
 from hpcsimkit.policies import SJF
 from hpcsimkit.slurm.profile import Slurm
-from tests.slurm.small import CONF, jobs, places, profile, reasons, run
+from tests.slurm.small import CONF, QOS, jobs, places, profile, reasons, run
 
 WHOLE = {"cpus": 8}
 ALL = {"nodes": 5, "cpus": 8}
@@ -130,6 +130,23 @@ def test_a_backfill_tests_so_many_jobs(made: Slurm) -> None:
     assert starts(with_clocks(made, bf_max_job_user=2), *rows[:4], {**rows[4], "user": "ben"})[4] == 15
 
 
+def test_numbers_of_jobs_by_partition_and_of_starts(made: Slurm) -> None:
+    """The main loop looks at one job of each partition; a backfill starts one job."""
+    rows = [
+        {**ALL, "on": "n|big", "cpus": 9, "nodes": 1, "run": 200, "limit": 200},
+        *({"at": 3} for _ in range(3)),
+    ]
+    deep = with_clocks(made, bf_interval=0, partition_job_depth=1)
+    assert starts(deep, *rows) == [0, 3, 60, 63]
+    blocked = [
+        {"on": "n1|n", "cpus": 8, "nodes": 1, "run": 99, "limit": 99},
+        {"at": 3, **ALL},
+        *({"at": 4} for _ in range(3)),
+    ]
+    assert starts(with_clocks(made, bf_max_job_start=1), *blocked)[2:] == [15, 30, 45]
+    assert starts(made, *blocked)[2:] == [15, 15, 15]
+
+
 def test_a_place_beyond_the_window_is_none(made: Slurm) -> None:
     """The head would start after 300 s; with a window of 200 s, it has no place that a later job could delay."""
     rows = [
@@ -192,6 +209,18 @@ def test_a_job_of_an_equal_qos_stops_none(made: Slurm) -> None:
     assert starts(made, *rows) == [0, 60]
 
 
+def test_a_qos_whose_jobs_are_cancelled(tmp_path: Path) -> None:
+    qos = QOS.replace("low|1||requeue", "low|1||cancel")
+    rows = [
+        {**ALL, "cpus": 8, "on": "n|big", "qos": "low", "run": 99, "limit": 99},
+        {"at": 5, "cpus": 8, "on": "n", "qos": "high"},
+    ]
+    for text, starts_of_the_first in ((qos, [0]), (QOS, [0, 125])):
+        attempts = run(profile(tmp_path, qos=text), jobs(*rows)).attempts
+        assert attempts is not None
+        assert attempts.start_time[attempts.job == 0].tolist() == starts_of_the_first
+
+
 def test_preemption_by_partition(tmp_path: Path) -> None:
     made = profile(tmp_path, conf=CONF.replace("preempt/qos", "preempt/partition_prio"))
     rows = [
@@ -246,6 +275,18 @@ def test_a_begun_run_goes_on_as_the_whole_one(made: Slurm) -> None:
     again = run(made, workload, begun=begun_in(whole, 75))
     assert again.start_time.tolist() == whole.start_time.tolist()
     assert places(again) == places(whole) and again.started_in.tolist() == whole.started_in.tolist()
+
+
+def test_a_begun_run_without_places(made: Slurm) -> None:
+    """Running jobs whose machines are not known are on the first of their partitions."""
+    rows = jobs(
+        {"partition": "gpu", "user": "cleo", "gpus": 1},
+        {"cpus": 8, "partition": "long"},
+        {"at": 9, "partition": "long"},
+    )
+    result = run(made, rows, begun=Begun(5, {0: 0, 1: 2}))
+    assert result.start_time.tolist() == [0, 2, 9] and places(result) == ["gpu1", "n3", "n4"]
+    assert result.started_in is not None and result.started_in.tolist() == ["gpu", "long", "long"]
 
 
 def test_what_it_needs_and_does_not_know(made: Slurm) -> None:

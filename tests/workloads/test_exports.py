@@ -349,7 +349,7 @@ def test_partitions_by_the_command_line() -> None:
         "sbatch -p cpu,spot x.sh",
         "sbatch --partition=spot,cpu x",
         "sbatch -p a,b x",
-        "sbatch --wrap 'mkdir -p cpu,b'",
+        "sbatch --wrap mkdir -p cpu,b",
         "sbatch -pcpu,b",
     )
     rows = [job(n, "cpu=1,node=1", Partition="cpu", SubmitLine=line) for n, line in enumerate(lines, start=1)]
