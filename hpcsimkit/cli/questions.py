@@ -34,6 +34,13 @@ OF_ENGINES = ("workers", "engine")
 USUAL = "fcfs+easy"
 USUAL_TEXT = f"[{USUAL}, with --slurm as-configured]"
 
+PolicyOption = Annotated[
+    str | None,
+    typer.Option(
+        "--policy", "-p", metavar="NAME", help=f"Name of the policy that schedules the jobs.  {USUAL_TEXT}"
+    ),
+]
+
 
 def _common(usual: str) -> dict[str, Any]:
     """Return the options of all questions; by default the results folder has a usual name."""
@@ -92,15 +99,7 @@ def validate(
 @takes(*OF_JOBS, *OF_CLUSTERS, *OF_RUNS, *OF_ENGINES, **_common("<log>-predicted"))
 def predict(
     source: Source = None,
-    policy: Annotated[
-        str | None,
-        typer.Option(
-            "--policy",
-            "-p",
-            metavar="NAME",
-            help=f"Name of the policy that schedules the jobs.  {USUAL_TEXT}",
-        ),
-    ] = None,
+    policy: PolicyOption = None,
     predictor: Annotated[
         list[str] | None,
         typer.Option(
@@ -220,15 +219,7 @@ def advise(
             metavar="TIME", help="Time: seconds of the log's clock, or a date.  [the last submission]"
         ),
     ] = None,
-    policy: Annotated[
-        str | None,
-        typer.Option(
-            "--policy",
-            "-p",
-            metavar="NAME",
-            help=f"Name of the policy that schedules the jobs.  {USUAL_TEXT}",
-        ),
-    ] = None,
+    policy: PolicyOption = None,
     futures: Annotated[
         int, typer.Option(metavar="N", min=1, help="Number of simulated futures, 1 or more.")
     ] = 200,

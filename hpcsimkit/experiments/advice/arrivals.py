@@ -62,7 +62,7 @@ class PastArrivals:
             most = max((begin - first) // period, least)
             back = period * int(rng.integers(least, min(most, least + RECENT - 1) + 1))
             until = min(begin + period, at + horizon)
-            low, high = np.searchsorted(self._submit, [begin - back, min(until - back, at)], side="right")
+            low, high = np.searchsorted(self._submit, [begin - back, until - back], side="right")
             rows.append(self._order[low:high])
             times.append(self._submit[low:high] + back)
             begin = until

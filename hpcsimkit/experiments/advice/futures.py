@@ -195,6 +195,11 @@ def _again(
     columns = {name: workload.column(name)[which] for name in workload.columns}
     active = slice(len(known) - len(run_time), len(known))
     columns["run_time"][active] = run_time - done
+    known_times = workload.run_time.copy()
+    known_times[known[active]] = (
+        run_time  # a copy of a job that has not ended takes as long as the job itself
+    )
+    columns["run_time"][len(known) :] = known_times[rows]
     if done.any():
         columns["requested_time"][active] = np.maximum(columns["requested_time"][active] - done, 1)
     columns["submit_time"][len(known) :] = submit_time

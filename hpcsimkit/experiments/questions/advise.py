@@ -52,7 +52,7 @@ DRAWS = 20
 """Number of futures of each earlier time."""
 
 RECENT = 0.3
-"""Share of the time up to the one in question from which earlier times are taken."""
+"""Share of the time up to the one in question from which earlier times are taken, if there are enough."""
 
 ABOUT = ("user", "group", "partition", "queue", "qos")
 """Columns of the log that the table of windows repeats."""
@@ -287,12 +287,13 @@ class AdviceQuestion(OfCases):
         rng = np.random.default_rng([self.case.setup.seed, 0])
         first = int(result.submit_time.min())
         found: list[Moment] = []
-        for each in rng.integers(at - int(RECENT * (at - first)), at + 1, 50 * self.calibration).tolist():
-            if len(found) == self.calibration:
-                break
-            moment = futures.moment(each)
-            if len(moment.waiting) and futures.next_start(moment).max() <= at:
-                found.append(moment)
+        for share in (RECENT, 1.0):
+            for each in rng.integers(at - int(share * (at - first)), at + 1, 50 * self.calibration).tolist():
+                if len(found) == self.calibration:
+                    break
+                moment = futures.moment(each)
+                if len(moment.waiting) and futures.next_start(moment).max() <= at:
+                    found.append(moment)
         return sorted(found, key=lambda moment: moment.at)
 
     def answer(self, store: Store) -> Advice:

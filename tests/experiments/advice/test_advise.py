@@ -281,6 +281,33 @@ def test_equal_seeds_give_equal_windows_on_any_engine(log: Workload) -> None:
     assert not first.table.equals(advise(log, **given, seed=1).table)  # type: ignore[arg-type]
 
 
+def test_windows_are_made_of_what_was_known(log: Workload) -> None:
+    """Another end of the jobs that run and wait, and no job later: the same windows."""
+    at = int(log.submit_time[900])
+    case = Case.of(log, "fcfs+easy")
+    active = case.run().end_time > at
+    early = Workload(
+        {**log.columns, "run_time": np.where(active, 3 * log.run_time, log.run_time)},
+        machine_size=log.machine_size,
+    ).select(log.submit_time <= at)
+    first, second = (advise(each, at, futures=5, calibration=6) for each in (case.jobs, early))
+    assert first.known == second.known > 0
+    columns = ["job_id", "as_requested", "low", "middle", "high"]
+    assert first.table[columns].equals(second.table[columns])
+
+
+def test_earlier_times_are_those_whose_starts_are_known(log: Workload) -> None:
+    at = int(log.submit_time[900])
+    question = AdviceQuestion(case=Case.of(log, "fcfs+easy"), at=at, calibration=8)
+    futures = Futures(question.case, question.case.run())
+    moments = question.earlier(futures)
+    assert len(moments) == 8
+    assert all(moment.at <= at for moment in moments)
+    assert all(
+        0 < futures.next_start(moment).min() <= futures.next_start(moment).max() <= at for moment in moments
+    )
+
+
 # --- as users ask --------------------------------------------------------------------------------------
 
 
