@@ -196,9 +196,8 @@ def _again(
     active = slice(len(known) - len(run_time), len(known))
     columns["run_time"][active] = run_time - done
     known_times = workload.run_time.copy()
-    known_times[known[active]] = (
-        run_time  # a copy of a job that has not ended takes as long as the job itself
-    )
+    # A copy of a job that has not ended takes as long as the job itself: nothing else is known of it.
+    known_times[known[active]] = run_time
     columns["run_time"][len(known) :] = known_times[rows]
     if done.any():
         columns["requested_time"][active] = np.maximum(columns["requested_time"][active] - done, 1)

@@ -14,7 +14,7 @@ from hpcsimkit import Machines, Workload, default_workload
 from hpcsimkit.cluster.partitions import Partition, Partitions
 from hpcsimkit.errors import UsageError
 from hpcsimkit.experiments.advice.arrivals import DAY, WEEK, PastArrivals
-from hpcsimkit.experiments.advice.futures import Futures
+from hpcsimkit.experiments.advice.futures import Futures, _again
 from hpcsimkit.experiments.advice.run_times import PastRunTimes
 from hpcsimkit.experiments.advice.windows import FEWEST, Windows, scores, stretched
 from hpcsimkit.experiments.comparison.case import Case
@@ -55,6 +55,18 @@ def test_a_job_draws_from_the_ended_jobs_of_its_user() -> None:
     times = drawn.draw(np.array([3]), np.array([0]), 10, 4000, np.random.default_rng(0))
     assert {*times.ravel().tolist()} == {60, 10}
     assert (times == 60).mean() > 0.9
+
+
+def test_the_youngest_jobs_weigh_most() -> None:
+    drawn = past([60, 10, 1], [100] * 3, [1, 1, 1], [9, 10, -1])  # the second one ends at that very time
+    times = drawn.draw(np.array([2]), np.array([0]), 10, 4000, np.random.default_rng(0))
+    assert 0.5 < (times == 10).mean() < 0.56
+    others = past([60, 10, 1], [100] * 3, [1, 1, 1], [10, 9, -1])
+    assert (
+        0.44
+        < (others.draw(np.array([2]), np.array([0]), 10, 4000, np.random.default_rng(0)) == 10).mean()
+        < 0.5
+    )
 
 
 def test_run_times_of_other_requests_count_as_shares() -> None:
@@ -155,23 +167,22 @@ def test_the_future_with_what_happens_is_the_run_itself(log: Workload, policy: s
 
 @pytest.mark.parametrize("preempted", ["continue", "anew"])
 def test_stopped_jobs_wait_and_run_on(log: Workload, preempted: str) -> None:
-    tiers = Workload(
-        {**log.columns, "qos": 1 * (np.arange(len(log)) % 9 == 0)}, machine_size=log.machine_size
-    )
+    tiers = Workload({**log.columns, "qos": np.arange(len(log)) % 3}, machine_size=log.machine_size)
     case = Case.of(tiers, "fcfs+easy+preempt(by=qos)", restart=Restart(preempted))  # type: ignore[arg-type]
     result = case.run()
     assert result.attempts is not None
     futures, stopped = Futures(case, result), 0
     stops = result.attempts.end_time[result.attempts.outcome == Outcome.PREEMPTED]
-    for at in np.unique(stops)[::9].tolist():
+    for at in np.unique(stops)[1::5].tolist():
         moment = futures.moment(at)
         coming = np.flatnonzero(log.submit_time > at)
         starts = futures._starts(
             moment, futures._begun(moment), log.run_time[moment.active], coming, log.submit_time[coming]
         )
         assert starts.tolist() == futures.next_start(moment).tolist()
-        stopped += int(np.isin(result.attempts.job[result.attempts.end_time <= at], moment.waiting).sum())
-    assert stopped > 0
+        stopped += int((futures._done(moment) > 0).sum())
+    assert len(stops) > 40
+    assert (stopped > 3) == (preempted == "continue")
 
 
 def test_the_further_job_is_the_last_to_wait(log: Workload) -> None:
@@ -231,6 +242,30 @@ def test_wrench_estimates_the_same_starts() -> None:
     requests = [f"nodes={count},cpus={cpus},time=400" for (count, cpus), _ in wanted]
     found = advise(log, None, "fcfs", Machines.of(4, cpus=10), requests=requests, futures=1, calibration=0)
     assert found.requests.as_requested.tolist() == [start for _, start in wanted]
+
+
+def test_past_jobs_arrive_again_later() -> None:
+    columns = {
+        "id": [7, 8],
+        "submit_time": [0, 5],
+        "run_time": [60, 70],
+        "nodes": [1, 2],
+        "begin_time": [40, -1],
+    }
+    log = Workload({**columns, "preceding": [-1, 7]}, machine_size=4)
+    again = _again(log, np.array([1]), np.array([0, 1]), np.array([100, 105]), np.array([30]), np.array([10]))
+    assert again.submit_time.tolist() == [5, 100, 105]
+    assert again.run_time.tolist() == [20, 60, 30]  # job 8 has not ended: what is drawn for it
+    assert again.id.tolist() == [8, 9, 10]
+    assert again.column("begin_time").tolist() == [-1, 140, -1]
+    assert again.column("preceding").tolist() == [7, -1, -1]
+
+
+def test_the_jobs_ahead_are_those_that_start_before_as_requested(log: Workload) -> None:
+    table = advise(log, int(log.submit_time[400]), futures=2, calibration=0).table
+    counted = [int((table.as_requested < each).sum()) for each in table.as_requested]
+    assert table.ahead.tolist() == counted
+    assert counted[-1] > 0
 
 
 # --- windows -------------------------------------------------------------------------------------------
