@@ -33,10 +33,13 @@ class Windows(NamedTuple):
 def windows_of(starts: Integers) -> Windows:
     """Return the quantiles of simulated start times, shape (futures, jobs).
 
-    >>> windows_of(np.array([[0], [10], [20], [30], [40]])).high.tolist()
-    [36.0]
+    They are those of Weibull's plotting positions, which another future does not exceed with just the
+    probability of the level, however many futures there are: windows of few and of many can be compared.
+
+    >>> windows_of(np.arange(9)[:, None]).high.tolist()
+    [8.0]
     """
-    return Windows(*np.quantile(starts, LEVELS, axis=0))
+    return Windows(*np.quantile(starts, LEVELS, axis=0, method="weibull"))
 
 
 def scores(windows: Windows, start: Integers) -> tuple[Floats, Floats]:

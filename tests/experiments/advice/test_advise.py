@@ -16,7 +16,7 @@ from hpcsimkit.errors import UsageError
 from hpcsimkit.experiments.advice.arrivals import DAY, WEEK, PastArrivals
 from hpcsimkit.experiments.advice.futures import Futures, _again
 from hpcsimkit.experiments.advice.run_times import PastRunTimes
-from hpcsimkit.experiments.advice.windows import FEWEST, Windows, scores, stretched
+from hpcsimkit.experiments.advice.windows import FEWEST, Windows, scores, stretched, windows_of
 from hpcsimkit.experiments.comparison.case import Case
 from hpcsimkit.experiments.questions.advise import AdviceQuestion, advise
 from hpcsimkit.kernel.restart import Restart
@@ -282,6 +282,13 @@ def test_windows_are_stretched_to_hold_the_past() -> None:
     assert stretched(at_once, np.full(len(above), 3.0), above, at=500).high[0] == 500
     few = np.ones(FEWEST - 1)
     assert stretched(windows, few, few, at=500) is windows
+
+
+@pytest.mark.parametrize("futures", [20, 200])
+def test_windows_of_few_futures_hold_as_much_as_those_of_many(futures: int) -> None:
+    drawn = np.random.default_rng(0).random((futures + 1, 20_000))
+    low, _, high = windows_of(drawn[1:])  # type: ignore[arg-type]
+    assert ((low <= drawn[0]) & (drawn[0] <= high)).mean() == pytest.approx(0.8, abs=0.01)
 
 
 def test_scores_are_distances_from_the_middle() -> None:
