@@ -248,7 +248,8 @@ def is_accounts(text: str) -> str:
     cells = [cell.strip() for cell in first.split("|")]
     if cells[0] == "name" and "priority" in cells:
         return "qos"
-    return "assoc" if {"account", "user"} <= {*cells} and "rawshares" not in cells else ""
+    others = {"rawshares", "jobid"}  # of sshare, and of jobs
+    return "assoc" if {"account", "user"} <= {*cells} and not others & {*cells} else ""
 
 
 def _rows(text: str, path: object) -> Iterator[dict[str, str]]:

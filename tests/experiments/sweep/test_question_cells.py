@@ -95,5 +95,5 @@ def test_mistakes_are_seen_before_anything_runs(log: str) -> None:
         with pytest.raises(UsageError) as error:
             Sweep.of_flags({"log": log, "question": keys, "sweep": axes})
         assert text.replace("question.name", "--question") in str(error.value) or text in str(error.value)
-    assert {*QUESTIONS} == {"describe", "validate", "predict", "what-if", "explain", "evaluate"}
+    assert {*QUESTIONS} == {"describe", "validate", "predict", "what-if", "advise", "explain", "evaluate"}
     assert Experiment.of_flags({"log": log}).metrics is None
