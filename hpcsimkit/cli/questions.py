@@ -236,8 +236,7 @@ def advise(
         typer.Option(
             "--what-if",
             metavar="REQUEST",
-            help="Request that nobody has submitted, such as nodes=4,time=2:00:00; repeat the option for "
-            "several.  [none]",
+            help="Hypothetical request, such as nodes=4,time=2:00:00; repeat the option for several.  [none]",
         ),
     ] = None,
     **options: Any,

@@ -223,7 +223,7 @@ class Values:
         return whole_of("Fairshare", text) or 0
 
     def qos(self, name: str, present: Qos) -> Qos:
-        """Return a QOS with these values; what is not among them is that of a present one."""
+        """Return a QOS with these values, and otherwise those of a present one."""
         plain = self.plain
         flags = plain["Flags"].split(",") if "Flags" in plain else []
         for flag in flags:

@@ -58,7 +58,7 @@ class PastArrivals:
         times: list[Integers] = []
         begin = at
         while begin < at + horizon and period >= SHORTEST:
-            least = (begin - at) // period + 1  # whole periods back to what is known by now
+            least = (begin - at) // period + 1  # whole periods back to known submissions
             most = max((begin - first) // period, least)
             back = period * int(rng.integers(least, min(most, least + RECENT - 1) + 1))
             until = min(begin + period, at + horizon)

@@ -1,4 +1,4 @@
-"""Requests of jobs that nobody has submitted: how would they fare?"""
+"""Hypothetical requests: when would a job start if it were submitted now?"""
 
 from __future__ import annotations
 

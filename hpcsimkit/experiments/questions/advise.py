@@ -203,7 +203,7 @@ class AdviceQuestion(OfCases):
     calibration : int
         Number of earlier times at which the windows are calibrated; 0 for none.
     requests : sequence of str
-        Requests of jobs that nobody has submitted; see
+        Hypothetical requests; see
         :func:`~hpcsimkit.experiments.advice.request.request_columns`.
     """
 
@@ -358,7 +358,7 @@ class FuturesRun(CaseRun):
         return self.count * (DRAWS if self.what == "past" else 1)
 
     def run(self, folder: Path, tell: Tell) -> Any:
-        """Simulate the futures; what is needed of them is in the folder."""
+        """Simulate the futures, and write their start times, or scores, to the folder."""
         question, result = self.advice, self.advice.result(folder.parent)
         futures = question.futures_of(self.what, result)
         if self.what == "past":
@@ -440,7 +440,7 @@ def advise(
     calibration : int
         Number of earlier times at which the windows are calibrated; 0 for none. Default: 40.
     requests : sequence of str
-        Requests that nobody has submitted, such as ``"nodes=4,time=2:00:00"``. Default: none.
+        Hypothetical requests, such as ``"nodes=4,time=2:00:00"``. Default: none.
     engine : Engine, optional
         Engine that executes the simulations; by default this process.
 

@@ -1,4 +1,4 @@
-"""Start windows: what is drawn, futures that are the run itself, calibration, and WRENCH's estimates."""
+"""Start windows: draws, futures that are the run itself, calibration, and WRENCH's estimates."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def log() -> Workload:
     return Workload(columns, machine_size=drawn.machine_size, name="fortnight")
 
 
-# --- what is drawn -------------------------------------------------------------------------------------
+# --- draws ---------------------------------------------------------------------------------------------
 
 
 def past(run_time: list[int], requested: list[int], user: list[int], end: list[int]) -> PastRunTimes:
