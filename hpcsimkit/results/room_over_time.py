@@ -33,7 +33,7 @@ class _Request(NamedTuple):
 
     machines: tuple[int, ...]
     amounts: tuple[int, ...]
-    count: int
+    nodes: int
     exclusive: bool = False
     pooled: bool = False
 
@@ -60,7 +60,7 @@ class _Free(NamedTuple):
             needed = self.capacity[machine[rows]] if request.exclusive else np.array(request.amounts)
             enough = (free[rows] >= needed).all(axis=1)
             curve = _sum_of(time[rows], enough.astype(np.int64), opening)
-            fits = curve.value >= request.count
+            fits = curve.value >= request.nodes
         long = np.diff(curve.time).astype(float)
         before = np.concatenate([[0.0], np.cumsum(long * fits[:-1])])
         return curve.time, fits.astype(float), before
@@ -83,7 +83,7 @@ class RoomOverTime:
     Parameters
     ----------
     use : ComparedUse
-        What the jobs ask for and use in both schedules.
+        Requests and use of the jobs in both schedules.
     """
 
     use: ComparedUse

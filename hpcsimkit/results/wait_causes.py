@@ -189,7 +189,7 @@ class WaitCauses:
             held = np.maximum(workload.column("recorded_held_time")[jobs], 0)
             given = [place[cause if cause in GIVEN else GIVEN[0]] for cause in reasons]
             for seconds in (recorded, simulated):
-                np.add.at(seconds, (np.arange(len(held)), given), held)
+                seconds[np.arange(len(held)), given] += held
         return {"recorded": recorded, "simulated": simulated}
 
     @cached_property
@@ -234,5 +234,7 @@ class WaitCauses:
         end = np.maximum(np.minimum(held.end[counted], self._room.use.starts["simulated"][rows]), begin)
         np.subtract.at(seconds, rows, self._between("simulated", rows, begin, end))
         place = {cause: number for number, cause in enumerate(CAUSES)}
-        causes = [place[cause_of(reason) or "limits"] for reason in held.reason[counted].tolist()]
-        np.add.at(seconds, (rows, causes), end - begin)
+        causes = np.array(
+            [place[cause_of(reason) or "limits"] for reason in held.reason[counted].tolist()], dtype=np.int64
+        )
+        np.add.at(seconds.reshape(-1), rows * len(CAUSES) + causes, end - begin)

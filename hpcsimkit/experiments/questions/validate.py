@@ -126,15 +126,16 @@ class Validated(Answer):
     def _lines_of_causes(self, causes: pandas.DataFrame) -> Iterator[str]:
         """Yield the waits of all jobs by cause, and what the log states of them."""
         every = causes[causes["by"] == "all"]
-        sums = every["recorded"].sum(), every["simulated"].sum()
+        names, recorded, simulated = (every[name].tolist() for name in ("cause", "recorded", "simulated"))
+        sums = sum(recorded), sum(simulated)
         rows = [
-            [row.cause, CAUSES_OF_WAITS[str(row.cause)]]
+            [cause, CAUSES_OF_WAITS[cause]]
             + [
                 text
-                for seconds, total in zip((row.recorded, row.simulated), sums, strict=True)
+                for seconds, total in zip(both, sums, strict=True)
                 for text in (number_text(seconds), f"{seconds / total:.1%}" if total else "")
             ]
-            for row in every.itertuples(index=False)
+            for cause, *both in zip(names, recorded, simulated, strict=True)
         ]
         if rows:
             yield plain_table(HEADINGS_OF_CAUSES, rows)
