@@ -18,7 +18,7 @@ JOBS: list[dict[str, Any]] = [
     {"job_id": 7, "job_state": "RUNNING", "submit_time": NOW, "start_time": NOW + 30, "eligible_time": NOW,
      "time_limit": 5, "tres_req_str": "cpu=4,mem=1G,node=1", "tres_alloc_str": "cpu=4,mem=1G,node=1", "nodes": "n1",
      "user_name": "ada", "account": "chem", "partition": "cpu", "qos": "normal"},
-    {"job_id": 8, "job_state": "PENDING", "submit_time": NOW + 40, "start_time": 0, "eligible_time": NOW + 45,
+    {"job_id": 8, "job_state": "PENDING", "submit_time": NOW + 40, "start_time": NOW + 500, "eligible_time": NOW + 45,
      "time_limit": None, "tres_req_str": "cpu=8,mem=2G,node=2", "user_name": "ben", "account": "ml", "qos": "high",
      "partition": "cpu,gpu", "state_reason": "Resources", "last_sched_evaluation": NOW + 95},
     {"job_id": 9, "job_state": "COMPLETED", "submit_time": NOW, "start_time": NOW, "end_time": NOW + 20, "time_limit": 5,

@@ -252,7 +252,7 @@ def _latest(record: Record) -> list[int]:
     """Return Unix times of a record that have passed: submission, start and end of jobs, last test."""
     known = state(record.get("State", ""))
     names = ["Submit", "Evaluated"]
-    names += ["Start"]
+    names += ["Start"] if known not in WAITING else []
     names += ["End"] if known not in WAITING | RUNNING else []
     cells = (record.get(name, "") for name in names)
     return [int(float(cell)) for cell in cells if UNIX_TIME.fullmatch(cell)]
