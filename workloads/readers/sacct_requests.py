@@ -233,13 +233,18 @@ def constraints(sieve: Sieve, nodes: Column, features: Collection[str]) -> tuple
 def _said(cells: Cells, nodes: Column, *, plain: bool) -> tuple[Cells, Mask]:
     """Return the constraints in cells, and a mask of those that cannot be simulated."""
     numbers, names = labelled(cells, numbers=False)
-    pairs, rows = np.unique(np.column_stack([numbers, nodes]), axis=0, return_inverse=True)
+    kinds = len(names) + 1
+    pairs, rows = np.unique(nodes * kinds + numbers + 1, return_inverse=True)
     said = [
-        "" if number < 0 else conjunction(names[number]) if plain else condition(names[number], count)
-        for number, count in pairs.tolist()
+        "" if not pair % kinds else _one_said(names[pair % kinds - 1], pair // kinds, plain=plain)
+        for pair in pairs.tolist()
     ]
     unclear = np.array([each is None for each in said], dtype=bool)
-    return EncodedCells([each or "" for each in said], rows.reshape(-1)), unclear[rows.reshape(-1)]
+    return EncodedCells([each or "" for each in said], rows), unclear[rows]
+
+
+def _one_said(name: str, nodes: int, *, plain: bool) -> str | None:
+    return conjunction(name) if plain else condition(name, nodes)
 
 
 def _joined(first: Cells, second: Cells) -> Cells:
