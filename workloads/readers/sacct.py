@@ -140,6 +140,7 @@ SPAN = like(
 )
 NUMBER = like(r"-?\d+(\.\d*)?|[a-z]+")
 COUNT = like(r"[\d.]+[kmgtpe]?|nan|[a-z]*(cpus|nodes)|restarts")
+COMMAND = like(r"(?s:([\w.+/-]*/)?(sbatch|salloc|srun|scrontab)(\s.*)?)|submitline")
 PATH = like(r"/.*|\(null\)|workdir|std\w+")
 
 
@@ -184,6 +185,7 @@ COLUMNS = Columns(
         "exitcode": like(r"\d+:\d+|exitcode"),
         "constraints": _is_constraint,
         "nodelist": like(r"[\w.,\[\]-]+|none assigned|\(null\)"),
+        "submitline": COMMAND,
         **dict.fromkeys(("workdir", "stdin", "stdout", "stderr"), PATH),
         **dict.fromkeys(("user", "account", "partition", "qos"), like(r"[^\s/|=]+")),
     },
@@ -239,8 +241,8 @@ def read_sacct(
       ``nodes`` different machines. They are taken from ``ReqTRES``, then from ``ReqCPUS``, ``ReqNodes``,
       ``ReqMem``, then from the allocated amounts; with ``size="allocated"`` in reverse order. Exclusive use
       of nodes is visible in the allocated amounts, and in ``SubmitLine`` if the command line has
-      ``--exclusive``; ``notes`` counts the jobs that were allocated more than they requested. The old fields
-      for GPUs (``ReqGRES``, ``AllocGRES``) are not read; ``notes`` counts the jobs with GPUs only in these.
+      ``--exclusive``; ``notes`` counts the jobs that were allocated more than they requested.
+    - GPUs only in the fields of old versions (``ReqGRES``, else ``AllocGRES``) are taken on each node.
     - GPUs of a model (``gres/gpu:a100``) are a resource ``gpus:a100`` beside ``gpus``, which counts all
       models. Slices (``gres/gpu:1g.5gb``) are a resource ``mig:1g.5gb`` and no GPUs; so are ``shards`` and
       ``mps``.
