@@ -115,7 +115,7 @@ NAMED_FORMATS = (
     ),
     NamedFormat(
         "squeue",
-        "a heading with `JOBID` and `NODELIST(REASON)`, `TIME`, `REASON` or `ST`; or lines `41 batch wrap ada R 10:00 1 n3`",
+        "a heading with `JOBID` and `NODELIST(REASON)`, `TIME`, `REASON` or `ST`; or its lines without it",
         _pattern(
             r"(?:[A-Z][a-z]{2} [A-Z][a-z]{2} [^\n]*\n)?"
             r"(?=[^\n]*\bJOBID\b)(?=[^\n]*(?:NODELIST\(REASON\)|\b(?:REASON|START_TIME|ST|TIME|TIME_LEFT|TIME_LIMIT?)\b))"
@@ -167,12 +167,14 @@ NAMED_FORMATS = (
             or "sim_job_id" in start.fields
             or re.match(r"-dt\s+[\d.]+\s+-e\s+submit_batch_job\b", start.text)
         ),
-        f"{CONVERT}; dt is the time since the job before or since the beginning, wall_time and -sim-walltime the run time",
+        f"{CONVERT}; dt is relative to the job before or to the beginning, wall_time the run time",
     ),
     NamedFormat(
         "Alea machines",
         "numbers, a name and numbers, separated by tabs",
-        lambda start: re.match(r"\d+[\t ]+[A-Za-z][\w.-]*(?:[\t ]+\d+){2}(?:[\t ]+\d+(?:\.\d+)?){2}\s", start.text),
+        lambda start: re.match(
+            r"\d+[\t ]+[A-Za-z][\w.-]*(?:[\t ]+\d+){2}(?:[\t ]+\d+(?:\.\d+)?){2}\s", start.text
+        ),
         "it has machines, no jobs; write them as a table of machines (MachineName,TotalCPUs,TotalMemory)",
     ),
     NamedFormat(
@@ -183,13 +185,13 @@ NAMED_FORMATS = (
     ),
     NamedFormat(
         "bjobs, bhist or bacct",
-        "a heading `JOBID USER STAT QUEUE`, `Summary of time in seconds` or `Accounting information about jobs`",
+        "a heading `JOBID USER STAT QUEUE`, `Summary of time` or `Accounting information about jobs`",
         _pattern(r"JOBID\s+USER\s+STAT\s+QUEUE|Summary of time in seconds|Accounting information about jobs"),
         f"it is laid out for people; {CONVERT}, from the times and slots in bacct -l",
     ),
     NamedFormat(
         "OAR",
-        "JSON with `submissionTime` and `startTime`, or `submission_time` and `start_time`; or a heading `Job id S User Duration`",
+        "JSON with `submission_time` and `start_time`, or a heading with `Job id` and `Submission Date`",
         lambda start: (
             {"submissionTime", "startTime"} <= {*start.keys}
             or {"submission_time", "start_time", "state"} <= {*start.keys}
@@ -205,10 +207,11 @@ NAMED_FORMATS = (
     ),
     NamedFormat(
         "qstat",
-        "a heading `Job id Name User` or `job-ID prior name`; a line `Job Id: `; JSON with `pbs_server` and `Jobs`",
+        "a heading `Job id Name User` or `job-ID prior name`, a line `Job Id:`, or JSON with `pbs_server`",
         lambda start: (
             re.match(
-                r"Job [iI][dD]\s+(?:Name|User)|job-ID\s+prior|\S+:\s*\n\s*Req'd|Job Id: \S+\s*\n\s+\w+ = ", start.text
+                r"Job [iI][dD]\s+(?:Name|User)|job-ID\s+prior|\S+:\s*\n\s*Req'd|Job Id: \S+\s*\n\s+\w+ = ",
+                start.text,
             )
             or {"pbs_server", "Jobs"} <= {*start.keys}
         ),
@@ -218,7 +221,8 @@ NAMED_FORMATS = (
         "HTCondor history",
         "`ClusterId = ` among lines of `Name = value`, or JSON with `ClusterId`",
         lambda start: (
-            re.search(r"^(?:ClusterId|QDate|MyType) = ", start.text, re.MULTILINE) or "ClusterId" in start.keys
+            re.search(r"^(?:ClusterId|QDate|MyType) = ", start.text, re.MULTILINE)
+            or "ClusterId" in start.keys
         ),
         f"{CONVERT}, from condor_history -af QDate JobStartDate CompletionDate RequestCpus",
     ),
@@ -244,8 +248,8 @@ NAMED_FORMATS = (
         "Helios (SenseTime)",
         "columns `job_id`, `gpu_num`, `submit_time`, `duration`, `queue`",
         _fields("gpu_num", "cpu_num", "submit_time", "duration"),
-        "rename gpu_num to ReqGPUs, cpu_num to ReqCPUs, duration to ActualDuration and submit_time (as Unix time) to Submit: "
-        "a job table",
+        "make a job table of it: ReqGPUs from gpu_num, ReqCPUs from cpu_num, ActualDuration from duration, "
+        "Submit from submit_time (as Unix time)",
     ),
     NamedFormat(
         "PAI (Alibaba 2020)",
@@ -257,7 +261,8 @@ NAMED_FORMATS = (
         "PAI (Alibaba 2020)",
         "numbers with names of tasks and `inst_num`, without a header",
         lambda start: re.match(
-            r"[\w-]+,\w+,\w+(?:\.0)?,(?:Terminated|Failed|Running|Waiting),[\d.]*,[\d.]*(?:,|\n|$)", start.text
+            r"[\w-]+,\w+,\w+(?:\.0)?,(?:Terminated|Failed|Running|Waiting),[\d.]*,[\d.]*(?:,|\n|$)",
+            start.text,
         ),
         f"join its tables of jobs and tasks; {CONVERT}",
     ),
@@ -271,13 +276,15 @@ NAMED_FORMATS = (
         "database of Slurm",
         "columns `id_job`, `time_submit`",
         _fields("id_job", "time_submit", "time_start"),
-        "rename id_job to JobID, time_submit to Submit, time_start to Start, time_end to End, timelimit to TimelimitRaw, "
-        "cpus_req to ReqCPUS, nodes_alloc to AllocNodes; the numbers in tres_req are those of sacctmgr show tres",
+        "rename its columns to those of sacct: JobID from id_job, Submit from time_submit, Start, End, "
+        "TimelimitRaw from timelimit, ReqCPUS from cpus_req, AllocNodes from nodes_alloc",
     ),
     NamedFormat(
         "AccaSim (configuration of a system)",
         "JSON with `groups` and `nodes` or `resources`, and no `jobs`",
-        lambda start: "groups" in start.keys and {"nodes", "resources"} & {*start.keys} and "jobs" not in start.keys,
+        lambda start: (
+            "groups" in start.keys and {"nodes", "resources"} & {*start.keys} and "jobs" not in start.keys
+        ),
         "it has machines, no jobs; write them as a table of machines (MachineName,TotalCPUs,TotalMemory)",
     ),
     NamedFormat(

@@ -27,12 +27,12 @@ from hpcsimkit.results.result import Result
 from hpcsimkit.workloads import read_job_sets
 from tests.fuzz.seeds import (
     BATSIM,
-    GWF,
     CALENDAR,
     CUSH,
     EAGLE,
     EXPERIMENT,
     FAILURES,
+    GWF,
     JOB_SETS,
     MACHINES_CSV,
     MACHINES_TOML,

@@ -133,10 +133,15 @@ def test_logs_of_the_grid_workloads_archive(tmp_path: Path) -> None:
     )  # fmt: skip
     assert (w.recorded_wait_time.tolist(), w.status.tolist()) == ([10, -1], [1, 0])
     assert (w.labels["user"], w.labels["queue"], w.machine_size) == (("U1", "U2"), ("Q1",), None)
-    assert "preceding" not in w.columns and w.header["Columns not read"].startswith("OrigSiteID, LastRunSiteID")
+    assert "preceding" not in w.columns and w.header["Columns not read"].startswith(
+        "OrigSiteID, LastRunSiteID"
+    )
     lines = GWF.splitlines()
     bare = read(tmp_path, "\n".join([lines[3], "19 1", lines[2]]), "grid")
-    assert (bare.id.tolist(), dict(bare.skipped)) == ([18, 17], {"malformed line (first: line 2: 2 fields)": 1})
+    assert (bare.id.tolist(), dict(bare.skipped)) == (
+        [18, 17],
+        {"malformed line (first: line 2: 2 fields)": 1},
+    )
     with pytest.raises(WorkloadError, match="lines of 29 fields needed, found none"):
         read_gwf(write(tmp_path, "# GWF\n"))
 
@@ -288,16 +293,25 @@ def test_formats_without_a_reader_are_named(tmp_path: Path, name: str) -> None:
             "JOBID|PARTITION|USER|STATE|PRIORITY|TIME_LIMIT|START_TIME\n228|cpu|cleo|PENDING|8485|6:00|N/A\n",
             "squeue",
         ),
-        ("Fri Mar  1 08:00:00 2024\n   JOBID PARTITION NAME USER STATE TIME TIME_LIMI NODES NODELIST(REASON)\n", "squeue"),
+        (
+            "Fri Mar  1 08:00:00 2024\n   JOBID PARTITION NAME USER STATE TIME TIME_LIMI NODES NODELIST(REASON)\n",
+            "squeue",
+        ),
         ("   41     batch     wrap      ada  R      10:00      1 n3\n", "squeue"),
         ("JOBID|USER|NAME|STATE|TIME|NODES|CPUS\n41|ada|x|PENDING|0:00|1|4\n", "squeue"),
         ("JobId=42 ArrayJobId=41 ArrayTaskId=1 JobName=wrap\n", "scontrol show job"),
         ("-dt 0 -e submit_batch_job | -J jobid_1 -sim-walltime 10 -n 12 x.sh\n", "UB Slurm simulator"),
         ("0\tzewura\t20\t80\t1.0\t529424736\tlinux\n1\tluna\t47\t16\t1.0\t99000000\n", "Alea machines"),
         ("Summary of time in seconds spent in various states:\nJOBID   USER\n", "bjobs, bhist or bacct"),
-        ("\nAccounting information about jobs that are:\n  - submitted by all users.\n", "bjobs, bhist or bacct"),
+        (
+            "\nAccounting information about jobs that are:\n  - submitted by all users.\n",
+            "bjobs, bhist or bacct",
+        ),
         ("Job Id: 17.head\n    Job_Name = x\n    job_state = R\n", "qstat"),
-        ('{"timestamp": 1, "pbs_version": "20", "pbs_server": "h", "Jobs": {"17.h": {"Job_Name": "x"}}}', "qstat"),
+        (
+            '{"timestamp": 1, "pbs_version": "20", "pbs_server": "h", "Jobs": {"17.h": {"Job_Name": "x"}}}',
+            "qstat",
+        ),
         ("Job id    Name           User           Submission Date     S Queue\n--------- ----\n", "OAR"),
         ('{"17": {"id": 17, "submission_time": 1, "start_time": 2, "state": "Terminated"}}', "OAR"),
         ('[{"ClusterId": 17, "QDate": 1}]', "HTCondor history"),

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime, tzinfo
 
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -17,7 +16,7 @@ from hpcsimkit.errors import UsageError
 from hpcsimkit.jobs.columns import Column
 from hpcsimkit.jobs.job import UNKNOWN
 from hpcsimkit.workloads.readers.local_time import zone_named
-from hpcsimkit.workloads.readers.tables import MISSING, Cells, Letters, digits, letters_of, whole_numbers
+from hpcsimkit.workloads.readers.tables import MISSING, Cells, Letters, digits, whole_numbers
 
 __all__ = [
     "UNIX_TIME",
@@ -219,12 +218,15 @@ def _local_seconds(letters: Letters) -> tuple[Column, NDArray[np.bool_]]:
     (array([     86401, 1709251199, 1677628800]), array([ True,  True, False]))
     """
     year, month, day, hour, minute, second = (
-        whole_numbers(letters[:, begin:end]) for begin, end in ((0, 4), (5, 7), (8, 10), (11, 13), (14, 16), (17, 19))
+        whole_numbers(letters[:, begin:end])
+        for begin, end in ((0, 4), (5, 7), (8, 10), (11, 13), (14, 16), (17, 19))
     )
     months = (year - 1970) * 12 + month - 1
     first, following = ((months + more).astype("datetime64[M]").astype("datetime64[D]") for more in (0, 1))
     seconds = (((first.astype(np.int64) + day - 1) * 24 + hour) * 60 + minute) * 60 + second
-    exists = (year > 0) & (month > 0) & (month <= 12) & (day > 0) & (day <= (following - first).astype(np.int64))
+    exists = (
+        (year > 0) & (month > 0) & (month <= 12) & (day > 0) & (day <= (following - first).astype(np.int64))
+    )
     return seconds, exists & (hour < 24) & (minute < 60) & (second < 60)
 
 

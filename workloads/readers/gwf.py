@@ -25,7 +25,14 @@ FIELDS_IN_COMMON = 16
 """Number of fields that a line begins with as in the Standard Workload Format."""
 
 OTHER_FIELDS = (
-    *("OrigSiteID", "LastRunSiteID", "JobStructure", "JobStructureParams", "UsedNetwork", "UsedLocalDiskSpace"),
+    *(
+        "OrigSiteID",
+        "LastRunSiteID",
+        "JobStructure",
+        "JobStructureParams",
+        "UsedNetwork",
+        "UsedLocalDiskSpace",
+    ),
     *("UsedResources", "ReqPlatform", "ReqNetwork", "ReqLocalDiskSpace", "ReqResources", "VOID", "ProjectID"),
 )
 

@@ -134,7 +134,9 @@ WITH_MARKS = (
     LogFormat(
         "Grid Workloads Format",
         read_gwf,
-        looks=lambda start: GRID_LINE.match(start.first) or (start.first[:1] == "#" and GRID_LINE.search(start.text)),
+        looks=lambda start: (
+            GRID_LINE.match(start.first) or (start.first[:1] == "#" and GRID_LINE.search(start.text))
+        ),
         mark="comments (`#`) and lines of 29 fields",
         requests="processors",
     ),
@@ -154,7 +156,7 @@ WITH_MARKS = (
             )
             or {"job_number", "submission_time", "granted_pe"} <= {*start.keys}
         ),
-        mark="fields separated by `:`, the sixth a job number, three Unix times; or a line of JSON with `job_number` for each job",
+        mark="fields separated by `:`, the sixth a job number, three Unix times; or JSON with `job_number`",
         requests="slots, GPUs, memory, pooled",
     ),
     LogFormat(

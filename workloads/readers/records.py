@@ -301,15 +301,13 @@ class _Splitter:
         return '"' in text and ('\n"' in text or f'{self.separator}"' in text)
 
     def _add(self, cells: list[str], numbers: Sequence[int]) -> None:
-        """Add records, given by all their cells one behind the other, and the numbers of their first lines."""
+        """Add records, given by the cells of all in a row, and the numbers of their first lines."""
         for column, place in zip(self.columns, self.kept, strict=True):
             column.extend(cells[place :: self.width])
         self.lines.extend(numbers)
 
-    def _one_by_one(
-        self, lines: list[str], number: int, last: bool
-    ) -> tuple[list[str], list[int], int]:
-        """Return the cells of the records of lines, the numbers of their first lines, and how many lines are done."""
+    def _one_by_one(self, lines: list[str], number: int, last: bool) -> tuple[list[str], list[int], int]:
+        """Return the cells of records, the numbers of their first lines, and how many lines are done."""
         cells: list[str] = []
         numbers: list[int] = []
         place = 0

@@ -55,6 +55,7 @@ from hpcsimkit.workloads.readers.tables import (
     digits,
     parse,
     shown,
+    whole_ids,
 )
 
 __all__ = ["NO_HEADER", "Size", "read_sacct", "sacct_workload"]
@@ -132,7 +133,6 @@ JOB, COMPONENT, STEP, PENDING_ARRAY, HEADER = range(5)
 JOB_ID = re.compile(
     r"(?P<job>\d+(_\d+)?)(?P<component>\+\d+)?(?P<step>\..+)?|(?P<pending>\d+_\[.*)|(?P<header>jobid\w*)"
 )
-FLOAT_ID = re.compile(r"\d+\.0")
 
 TIME = like(r"\d{4}-\d\d-\d\d[T ].*|\d{9,11}(\.\d*)?|unknown|none|nat|nan|submit|eligible|start|end")
 SPAN = like(
@@ -427,14 +427,9 @@ def _id_field(table: Table) -> str:
 
 
 def _whole_ids(table: Table) -> Table:
-    """Return the table with whole job numbers; spreadsheets write them as ``7.0`` if one is missing."""
-    columns = dict(table.columns)
-    for name in ("JobID", "JobIDRaw"):
-        cells = columns.get(name, ())
-        there = (cell.strip() for cell in cells if cell.strip())
-        if len(cells) and all(map(FLOAT_ID.fullmatch, there)):
-            columns[name] = changed(cells, lambda cell: cell.strip().removesuffix(".0"))
-    return replace(table, columns=columns)
+    """Return the table with whole job numbers."""
+    ids = {name: whole_ids(table.columns[name]) for name in ("JobID", "JobIDRaw") if name in table.columns}
+    return replace(table, columns={**table.columns, **ids})
 
 
 def _leave_out_other_lines(sieve: Sieve) -> None:

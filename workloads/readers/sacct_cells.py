@@ -41,7 +41,8 @@ __all__ = [
 POWERS = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4, "P": 5, "E": 6}
 AMOUNT = re.compile(r"(\d{1,18}(?:\.\d{1,9})?)([KMGTPE]?)")
 GPUS_OF_GRES = re.compile(
-    r"(?:^|,)(?:PER_NODE:|gres[:/])?gpu(?::([A-Za-z][\w.-]*|\d+g\.\w+))?(?:[:=](\d{1,6}))?(?=$|[,(])", re.IGNORECASE
+    r"(?:^|,)(?:PER_NODE:|gres[:/])?gpu(?::([A-Za-z][\w.-]*|\d+g\.\w+))?(?:[:=](\d{1,6}))?(?=$|[,(])",
+    re.IGNORECASE,
 )
 LISTED = re.compile(r"[^=,]+=[^=,]+(?:,[^=,]+=[^=,]+)*")
 MEGABYTE = 1024**2

@@ -37,6 +37,7 @@ __all__ = [
     "shown",
     "some",
     "table_of_records",
+    "whole_ids",
     "whole_numbers",
 ]
 
@@ -56,6 +57,7 @@ LONGEST_TEXT = 24
 """Length of cells that are parsed in bulk; longer ones are cut, and neither numbers nor the usual times."""
 
 NAME_WITH_NUMBER = re.compile(r"(.*?)(0|[1-9][0-9]{0,17})", re.DOTALL)
+FLOAT_ID = re.compile(r"\d+\.0")
 PLAIN_NUMBER = re.compile(r"0|-?[1-9][0-9]{0,17}")
 
 
@@ -370,6 +372,18 @@ def labelled(cells: Cells, *, numbers: bool = True) -> tuple[Column, tuple[str, 
     return parse(cells, number.__getitem__)[0], names
 
 
+def whole_ids(cells: Cells) -> Cells:
+    """Return job numbers as whole numbers; spreadsheets write them as ``7.0`` if one is missing.
+
+    >>> whole_ids(["7.0", ""]), whole_ids(["7.0", "7_1"])
+    (['7', ''], ['7.0', '7_1'])
+    """
+    there = (cell.strip() for cell in cells if cell.strip())
+    if len(cells) and all(map(FLOAT_ID.fullmatch, there)):
+        return changed(cells, lambda cell: cell.strip().removesuffix(".0"))
+    return cells
+
+
 def numbered(names: Cells) -> tuple[Column, str, tuple[str, ...]]:
     """Return job numbers for job names, the common prefix of the numbers, and the names.
 
@@ -380,7 +394,7 @@ def numbered(names: Cells) -> tuple[Column, str, tuple[str, ...]]:
     >>> numbered(["job7", "job9"])[:2], numbered(["7", "7"])[:2], numbered(["a", "a1"])[2]
     ((array([7, 9]), 'job'), (array([7, 7]), ''), ('a', 'a1'))
     """
-    letters, plain = digits(names, 18)
+    letters, plain = digits(names := whole_ids(names), 18)
     if plain.all() and len(names):
         return whole_numbers(letters), "", ()
     matches = [NAME_WITH_NUMBER.fullmatch(name.strip()) for name in names]
