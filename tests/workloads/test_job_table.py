@@ -426,7 +426,9 @@ def workloads_with_all_columns(draw: st.DrawFn) -> Workload:
     def column(values: st.SearchStrategy[int]) -> list[int]:
         return draw(st.lists(values, min_size=jobs, max_size=jobs))
 
-    words = st.lists(st.from_regex("[a-z][a-z0-9-]{0,4}", fullmatch=True), min_size=1, max_size=3, unique=True)
+    words = st.lists(
+        st.from_regex("[a-z][a-z0-9-]{0,4}", fullmatch=True), min_size=1, max_size=3, unique=True
+    )
     columns: dict[str, Any] = {
         "submit_time": column(st.integers(0, 10**10)), "run_time": column(st.integers(0, 10**6)), "cpus": column(st.integers(1, 64)),
         "nodes": column(st.integers(1, 9)),
@@ -437,16 +439,38 @@ def workloads_with_all_columns(draw: st.DrawFn) -> Workload:
         columns["id"] = list(range(jobs))
     else:
         columns["id"] = draw(st.lists(st.integers(1, 10**9), min_size=jobs, max_size=jobs, unique=True))
-    models = [name for name in ("gpus:a100", "gpus:v100", "mig:1g.5gb", "shards", "mps") if draw(st.booleans())]
+    models = [
+        name for name in ("gpus:a100", "gpus:v100", "mig:1g.5gb", "shards", "mps") if draw(st.booleans())
+    ]
     columns |= {name: column(st.integers(0, 4)) for name in models}
     of_models = [columns[name] for name in models if name.startswith("gpus:")]
     more = column(st.integers(0, 2))
     columns["gpus"] = [sum(each) for each in zip(more, *of_models, strict=True)]
     columns["memory"] = column(st.integers(0, 10**12))
-    for name in ("exclusive", "begin_time", "hold_until", "array_job", "array_limit", "status", "recorded_wait_time"):
+    for name in (
+        "exclusive",
+        "begin_time",
+        "hold_until",
+        "array_job",
+        "array_limit",
+        "status",
+        "recorded_wait_time",
+    ):
         if draw(st.booleans()):
-            columns[name] = column(st.integers(0, 1) if name in ("exclusive", "status") else st.integers(-1, 10**9))
-    for name in ("user", "group", "queue", "partition", "qos", "executable", "node_list", "licenses", "dependency"):
+            columns[name] = column(
+                st.integers(0, 1) if name in ("exclusive", "status") else st.integers(-1, 10**9)
+            )
+    for name in (
+        "user",
+        "group",
+        "queue",
+        "partition",
+        "qos",
+        "executable",
+        "node_list",
+        "licenses",
+        "dependency",
+    ):
         if draw(st.booleans()):
             texts = draw(words) if name not in ("licenses", "dependency") else ["matlab:2,ansys", "after:7"]
             if name == "dependency":

@@ -214,6 +214,7 @@ def _of_form(letters: Letters) -> NDArray[np.bool_]:
 def _local_seconds(letters: Letters) -> tuple[Column, NDArray[np.bool_]]:
     """Return the seconds since 1970 of cells of the usual form, and whether there is such a time.
 
+    >>> from hpcsimkit.workloads.readers.tables import letters_of
     >>> _local_seconds(letters_of(["1970-01-02T00:00:01", "2024-02-29 23:59:59", "2023-02-29T00:00:00"]))
     (array([     86401, 1709251199, 1677628800]), array([ True,  True, False]))
     """
