@@ -66,6 +66,22 @@ class Actions(Capacity):
         present = self.running.entries or self.queue.jobs or self.suspended or self.ledger.held
         return not (present or self.arrivals_left)
 
+    @property
+    def releases(self) -> list[tuple[int, int, Allocation]]:
+        """Expected time [s], tie-breaker and amount of each release of capacity, by time.
+
+        Capacity is released by running jobs at their expected ends, and at the ends of outages. Suspended
+        jobs are expected to go on after all of these, and then to release the memory that they keep.
+        """
+        found = super().releases
+        if not self.suspended:
+            return found
+        kept = [
+            (had.expected, row, had.memory) for row, had in self.suspended.items() if had.memory is not None
+        ]
+        last = max([self.now + 1, *(end for end, _, _ in found[-1:])])
+        return [*found, *sorted((last + expected, row, memory) for expected, row, memory in kept)]
+
     def start(
         self, job: Job, allocation: Allocation | None = None, mode: int = Mode.READY, *, partition: str = ""
     ) -> None:

@@ -109,6 +109,8 @@ class PreemptLowerTiers(Preemptor):
 
     def before_pass(self, system: System) -> None:
         """Resume suspended jobs, unless one of a higher tier waits."""
+        if self._graces:  # each is that of an attempt
+            self._graces = {row: at for row, at in self._graces.items() if system.jobs[row] in system.running}
         if system.suspended:
             self._resume(system, max((self._tier[job.index] for job in system.queue), default=None))
 
@@ -143,7 +145,9 @@ class PreemptLowerTiers(Preemptor):
         if self.grace_time and job.index not in self._graces:
             self._graces[job.index] = system.now + self.grace_time
             system.wake(system.now + self.grace_time)
-        elif self.mode == "suspend":
+            return
+        self._graces.pop(job.index, None)
+        if self.mode == "suspend":
             system.suspend(job)
         elif self.mode == "cancel":
             system.stop(job, Outcome.CANCELLED, requeue=False)
