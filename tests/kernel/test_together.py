@@ -95,9 +95,11 @@ def clusters(draw: st.DrawFn, kind: str) -> tuple[Level, list[tuple[tuple[int, .
 
 
 @st.composite
-def jobs_for(draw: st.DrawFn, kind: str, empty: Level, parts: list[Any], *, first: bool) -> Asked:
+def jobs_for(
+    draw: st.DrawFn, kind: str, empty: Level, parts: list[Any], horizon: int, *, first: bool
+) -> Asked:
     """Draw a job that fits one of the partitions that it names, and is admitted to these only."""
-    taken = draw(st.integers(0, 25))
+    taken = draw(st.integers(0, horizon // 2))
     asked = max(1, int(taken * draw(st.sampled_from([1, 1, 1.5, 3, 0.5]))))
     named = draw(st.sets(st.integers(0, len(parts) - 1), min_size=1))
     base = parts[min(named)][0]
@@ -112,14 +114,14 @@ def jobs_for(draw: st.DrawFn, kind: str, empty: Level, parts: list[Any], *, firs
         for number in sorted(named)
         if sum(all(a >= b for a, b in zip(empty[m], amounts, strict=True)) for m in parts[number][0]) >= nodes
     ]
-    submit = 0 if first else draw(st.integers(0, 40))
+    submit = 0 if first else draw(st.integers(0, horizon))
     return Asked(submit, taken, asked, nodes, amounts, tuple(fits), draw(st.integers(0, 2)))
 
 
 @st.composite
-def outages_for(draw: st.DrawFn, kind: str, empty: Level) -> Outage:
-    start = draw(st.integers(0, 60))
-    end, drain = start + draw(st.integers(1, 25)), draw(st.sampled_from([False, False, True]))
+def outages_for(draw: st.DrawFn, kind: str, empty: Level, horizon: int) -> Outage:
+    start = draw(st.integers(0, horizon + horizon // 2))
+    end, drain = start + draw(st.integers(1, horizon // 2)), draw(st.sampled_from([False, False, True]))
     if kind == "nodes":
         position = draw(st.sampled_from([0.0, 0.3, 0.7, 1.0]))
         return Outage(start, end, nodes=draw(st.integers(1, empty[0][0])), position=position, drain=drain)
@@ -128,9 +130,9 @@ def outages_for(draw: st.DrawFn, kind: str, empty: Level) -> Outage:
 
 
 @st.composite
-def windows_for(draw: st.DrawFn, kind: str, empty: Level, jobs: int) -> Window:
-    start = draw(st.integers(0, 50))
-    end = start + draw(st.integers(1, 15))
+def windows_for(draw: st.DrawFn, kind: str, empty: Level, jobs: int, horizon: int) -> Window:
+    start = draw(st.integers(0, horizon + horizon // 4))
+    end = start + draw(st.integers(1, horizon // 3))
     if kind == "nodes":
         return Window(start, end, nodes=draw(st.integers(1, empty[0][0])))
     machines = tuple(sorted(draw(st.sets(st.integers(0, len(empty) - 1), min_size=1))))
@@ -145,8 +147,9 @@ def most_at_once(listed: Sequence[Outage] | Sequence[Window]) -> int:
 @st.composite
 def cases(draw: st.DrawFn, kind: str) -> Case:
     empty, parts = draw(clusters(kind))
-    count = draw(st.integers(1, 10))
-    jobs = [draw(jobs_for(kind, empty, parts, first=not number)) for number in range(count)]
+    count = draw(st.integers(3, 10))
+    horizon = draw(st.sampled_from([8, 16, 40]))  # a short one has more events at the same instants
+    jobs = [draw(jobs_for(kind, empty, parts, horizon, first=not number)) for number in range(count)]
     rules, easy = draw(rules_drawn()), draw(st.booleans())
     preempts = draw(st.booleans())
     modes = ["requeue", "requeue", "cancel"] + ["suspend"] * 2 * (kind in ("nodes", "machines"))
@@ -156,10 +159,10 @@ def cases(draw: st.DrawFn, kind: str) -> Case:
     gated = draw(st.sampled_from([True, True, False]))
     wishes, pools = draw(wishes_for([each[:4] for each in jobs])) if gated else ([Wishes()] * count, {})
     some_outages = (
-        [] if kind == "counted partitions" else draw(st.lists(outages_for(kind, empty), max_size=3))
+        [] if kind == "counted partitions" else draw(st.lists(outages_for(kind, empty, horizon), max_size=4))
     )
     plans = kind in ("machines", "partitions") or (kind == "nodes" and not preempts)
-    some_windows = draw(st.lists(windows_for(kind, empty, count), max_size=3)) if plans else []
+    some_windows = draw(st.lists(windows_for(kind, empty, count, horizon), max_size=3)) if plans else []
     for listed in (some_outages, some_windows) if kind == "nodes" else ():
         while most_at_once(listed) > empty[0][0]:
             listed.pop()
@@ -321,7 +324,7 @@ def check(case: Case) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 @given(data=st.data())
-@examples(2)
+@examples(4)
 def test_all_features_together_equal_a_naive_simulator(kind: str, data: st.DataObject) -> None:
     check(data.draw(cases(kind)))
 
