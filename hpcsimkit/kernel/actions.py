@@ -222,7 +222,7 @@ class Actions(Capacity):
             raise UsageError(f"{who}: a run with {what} suspends no jobs")
         expected = max(self.running.expected_end(job) - self.now, 1)
         allocation = self._leave(job)
-        memory = self._memory_of(allocation)
+        memory = self.memory_of(allocation)
         if memory is not None:
             self.free = self.free - memory
         self.corrections += 1
@@ -275,8 +275,8 @@ class Actions(Capacity):
         self.version += 1
         return allocation
 
-    def _memory_of(self, allocation: Allocation) -> machines.Allocation | None:
-        """Return the memory of an allocation on machines, if it has any."""
+    def memory_of(self, allocation: Allocation) -> machines.Allocation | None:
+        """Return the memory of an allocation on machines, which a suspended job keeps; None without any."""
         cluster = self.cluster
         if not isinstance(cluster, Machines) or MEMORY not in cluster.resources:
             return None

@@ -355,7 +355,8 @@ class Together(NaiveState):
         def fits_without(jobs: Sequence[Job]) -> bool:
             beside: Level = [(0,) * len(row) for row in self.empty]
             for job in jobs:
-                beside = plus(beside, job.where)
+                kept = self.memory(job) if self.policy.mode == "suspend" else {}
+                beside = minus(plus(beside, job.where), kept)
             return self.place(head, self.now_for(head, part, dict(enumerate(beside)))) is not None
 
         lower = [

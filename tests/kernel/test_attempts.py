@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hpcsimkit.cluster.allocation import Allocation
+from hpcsimkit.cluster.calendar import Calendar, Window
 from hpcsimkit.cluster.machines import Machines
 from hpcsimkit.cluster.outages import Failures, Outage, Outages
 from hpcsimkit.cluster.partitions import Partition, Partitions
@@ -199,6 +200,49 @@ def test_nodes_that_a_preemptor_frees_go_out_of_order(mode: Any) -> None:
     result = run(jobs, policy, outages=Outages([Outage(5, 50, 2, drain=True)]))
     assert result.downtime is not None
     assert result.downtime.start.tolist() == [10, 30]
+
+
+def test_outages_come_before_the_calendar_within_an_instant() -> None:
+    """The outage takes the two idle nodes; the window, on the nodes of the job that exceeds its estimate, comes late."""
+    jobs = workload([(0, 30, 5, 2)], 4)
+    calendar = Calendar([Window(10, 20, 2)])
+    result = run(jobs, "fcfs", outages=Outages([Outage(10, 20, 2)]), calendar=calendar)
+    assert result.attempts is None
+
+
+def test_jobs_of_a_machine_fail_in_the_order_of_their_starts() -> None:
+    """Both return to the queue at 5 s; the first one gets the other machine, although its estimate is longer."""
+    columns = {"submit_time": [0, 0], "run_time": [30, 30], "requested_time": [40, 30], "cpus": [1, 1]}
+    jobs = Workload({**columns, "nodes": [1, 1]}, resources=("cpus",))
+    cluster = Machines(["a", "b"], ("cpus",), [[2], [1]])
+    result = Simulation(jobs, make("fcfs"), cluster, outages=Outages([Outage(5, 50, machines=("a",))])).run()
+    assert attempts(result) == [[(0, 5), (5, 35)], [(0, 5), (35, 65)]]
+
+
+def test_what_the_calendar_returns_drains_at_once() -> None:
+    """At 10 s, the window ends and the outage takes its nodes until 30 s."""
+    outages = Outages([Outage(5, 30, 2, drain=True)])
+    calendar = Calendar([Window(0, 10, 2)])
+    assert starts(workload([(6, 3, 3, 1)], 2), "fcfs", outages=outages, calendar=calendar) == [30]
+
+
+def test_reservations_expect_the_memory_of_suspended_jobs() -> None:
+    """From 6 s, the third job waits for the memory that the first one keeps: until 16 s, when 9 s of it have run.
+
+    The last job ends before, and starts.
+    """
+    columns = {
+        "submit_time": [0, 1, 2, 3],
+        "run_time": [10, 5, 4, 8],
+        "nodes": [1] * 4,
+        "cpus": [1, 2, 2, 1],
+        "memory": [2, 0, 1, 0],
+        "queue": [0, 1, 1, 0],
+    }
+    policy = Pipeline(FCFS(), backfiller=EASY(), preemptor=PreemptLowerTiers(mode="suspend"))
+    cluster = Machines(["a"], ("cpus", "memory"), [[2, 2]])
+    result = Simulation(Workload(columns, resources=("cpus", "memory")), policy, cluster).run()
+    assert attempts(result) == [[(0, 1), (6, 15)], [(1, 6)], [(15, 19)], [(6, 14)]]
 
 
 # --- random situations -------------------------------------------------------------------------------------
