@@ -226,14 +226,15 @@ def test_what_the_calendar_returns_drains_at_once() -> None:
     assert starts(workload([(6, 3, 3, 1)], 2), "fcfs", outages=outages, calendar=calendar) == [30]
 
 
-def test_reservations_expect_the_memory_of_suspended_jobs() -> None:
+@pytest.mark.parametrize(("taken", "start"), [(8, 6), (11, 19)])
+def test_reservations_expect_the_memory_of_suspended_jobs(taken: int, start: int) -> None:
     """From 6 s, the third job waits for the memory that the first one keeps: until 16 s, when 9 s of it have run.
 
-    The last job ends before, and starts.
+    The last job starts if it ends before.
     """
     columns = {
         "submit_time": [0, 1, 2, 3],
-        "run_time": [10, 5, 4, 8],
+        "run_time": [10, 5, 4, taken],
         "nodes": [1] * 4,
         "cpus": [1, 2, 2, 1],
         "memory": [2, 0, 1, 0],
@@ -242,7 +243,7 @@ def test_reservations_expect_the_memory_of_suspended_jobs() -> None:
     policy = Pipeline(FCFS(), backfiller=EASY(), preemptor=PreemptLowerTiers(mode="suspend"))
     cluster = Machines(["a"], ("cpus", "memory"), [[2, 2]])
     result = Simulation(Workload(columns, resources=("cpus", "memory")), policy, cluster).run()
-    assert attempts(result) == [[(0, 1), (6, 15)], [(1, 6)], [(15, 19)], [(6, 14)]]
+    assert attempts(result) == [[(0, 1), (6, 15)], [(1, 6)], [(15, 19)], [(start, start + taken)]]
 
 
 # --- random situations -------------------------------------------------------------------------------------
