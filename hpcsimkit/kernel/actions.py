@@ -73,9 +73,9 @@ class Actions(Capacity):
         Capacity is released by running jobs at their expected ends, and at the ends of outages. Suspended
         jobs are expected to go on after all of these, and then to release the memory that they keep.
         """
+        if not (self.suspended or self.gone):
+            return self.running.entries
         found = super().releases
-        if not self.suspended:
-            return found
         kept = [
             (had.expected, row, had.memory) for row, had in self.suspended.items() if had.memory is not None
         ]
