@@ -2,9 +2,9 @@
 
 The most important names are available here; each is loaded on first use.
 
->>> from hpcsimkit import Simulation, Workload, make
+>>> from hpcsimkit import Simulation, Workload
 >>> w = Workload({"submit_time": [0, 1, 2], "run_time": [10, 10, 5], "nodes": [2, 4, 1]}, machine_size=4)
->>> Simulation(w, make("fcfs+easy")).run().start_time.tolist()
+>>> Simulation(w, "fcfs+easy").run().start_time.tolist()
 [0, 10, 2]
 """
 
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from hpcsimkit._version import __version__
 from hpcsimkit.envs.gymnasium_names import register
-from hpcsimkit.kernel.simulators import LOADERS, LOADERS_OF_SEATS
+from hpcsimkit.kernel.simulators import LOADERS, LOADERS_OF_SEATS, MAKERS
 
 if TYPE_CHECKING:
     from hpcsimkit.cluster.allocation import Allocation
@@ -128,6 +128,7 @@ __all__ = [
 register()
 LOADERS.append(lambda: import_module("hpcsimkit.compiled.support"))
 LOADERS_OF_SEATS.append(lambda: import_module("hpcsimkit.compiled.open_seats"))
+MAKERS.append(lambda name: import_module("hpcsimkit.experiments.parts.registry").make(name))
 
 
 def __getattr__(name: str) -> Any:
