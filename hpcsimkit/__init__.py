@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from hpcsimkit._version import __version__
 from hpcsimkit.envs.gymnasium_names import register
+from hpcsimkit.jobs.views import LOADERS_OF_VIEWS
 from hpcsimkit.kernel.simulators import LOADERS, LOADERS_OF_SEATS, MAKERS
 
 if TYPE_CHECKING:
@@ -128,6 +129,7 @@ __all__ = [
 register()
 LOADERS.append(lambda: import_module("hpcsimkit.compiled.support"))
 LOADERS_OF_SEATS.append(lambda: import_module("hpcsimkit.compiled.open_seats"))
+LOADERS_OF_VIEWS.append(lambda: import_module("hpcsimkit.reports.views"))
 MAKERS.append(lambda name: import_module("hpcsimkit.experiments.parts.registry").make(name))
 
 

@@ -50,6 +50,7 @@ HEAVY = {
     "dask_jobqueue",
     "distributed",
     "pettingzoo",
+    "tqdm",
 }
 """Libraries that take long to load: the function that needs one imports it."""
 
@@ -359,6 +360,7 @@ def test_the_text_of_the_caller_is_that_of_python_programs() -> None:
         "experiments.parts.trust",  # defines it
         "experiments.parts.registry",  # make, for programs
         "experiments.questions.compare",  # compare, for programs
+        "experiments.sweep.object_sweep",  # Sweep.of, for programs
     }
     literal = {"experiments.checks.learner_parts", "experiments.console"}
     found = set()

@@ -103,8 +103,8 @@ def draw_each(given: Given, ax: Any, draw: Callable[[Result, Axes], Any], width:
 
     Parameters
     ----------
-    given : Result, several, or mapping
-        What the plot is given.
+    given : Result, several, or mapping of str to Result
+        Schedules to draw.
     ax : Axes or sequence of Axes, optional
         Axes to draw on, one per result; by default those of a new figure.
     draw : callable

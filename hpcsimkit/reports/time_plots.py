@@ -13,6 +13,7 @@ from hpcsimkit.reports.figures import INK, MUTED, PAPER, axes_of, count_axis, li
 from hpcsimkit.reports.given import Given, legend_if_own, only_result, results_of
 from hpcsimkit.reports.time_axis import TimeAxis
 from hpcsimkit.results.resource_metrics import RESOURCE_NAMES, busy, unusable_gpus
+from hpcsimkit.results.result import Result
 from hpcsimkit.workloads.readers.local_time import Calendar, calendar_of
 
 if TYPE_CHECKING:
@@ -61,9 +62,11 @@ def plot_busy(results: Given, ax: Axes | None = None, *, edges: Floats | None = 
 
     On machines, it is the share of their first resource.
     """
-    return _each_over_time(
-        results, ax, edges, lambda each, *place: draw_busy(each.timeline(), each.size, *place, each.unit)
-    )
+
+    def draw(each: Result, ax: Axes, edges: Floats, look: Look, calendar: Calendar | None) -> Axes:
+        return draw_busy(each.timeline(), each.size, ax, edges, look, calendar, each.unit)
+
+    return _each_over_time(results, ax, edges, draw)
 
 
 def _each_over_time(given: Given, ax: Axes | None, edges: Floats | None, draw: Callable[..., Axes]) -> Axes:

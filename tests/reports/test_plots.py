@@ -472,7 +472,7 @@ def test_durations_by_hand() -> None:
 
 def test_offered_load_adds_up() -> None:
     workload = default_workload(np.random.default_rng(2), jobs=1000)
-    ax = workload_plots.plot_offered_load(workload, 256)
+    ax = workload_plots.plot_offered_load(workload, machine_size=256)
     values, edges, _ = next(patch for patch in ax.patches if isinstance(patch, StepPatch)).get_data()
     length = np.diff(np.minimum(edges * 86_400, workload.span))
     assert float((values * length).sum()) / workload.span == pytest.approx(workload.offered_load())

@@ -41,7 +41,7 @@ __all__ = ["Evaluated", "EvaluationQuestion", "EvaluationRun", "evaluate"]
 STATISTICS, PAGE = "evaluation.json", "report.html"
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Evaluated(Answer):
     """Statistics of an agent beside other policies on the same sequences.
 
@@ -102,7 +102,7 @@ class Evaluated(Answer):
         means = (verdict.means[AGENT].mean, verdict.means[name].mean, against.difference.mean)
         return dict(zip(self.measured, (*means, against.relative, against.t_test_holm), strict=True))
 
-    def plot(self) -> Figure:
+    def figure(self) -> Figure:
         """Return a figure of the differences from the other policies by the first metric."""
         from hpcsimkit.experiments.evaluation.report import pictures_of
 
