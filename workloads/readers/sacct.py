@@ -24,6 +24,7 @@ from numpy.typing import ArrayLike, NDArray
 from hpcsimkit.errors import UsageError, WorkloadError
 from hpcsimkit.io.files import read_start
 from hpcsimkit.io.formats import Format
+from hpcsimkit.io.units import is_whole_number
 from hpcsimkit.jobs.columns import Column
 from hpcsimkit.jobs.job import UNKNOWN
 from hpcsimkit.jobs.workload import Workload
@@ -94,11 +95,20 @@ FIELDS = (
     "Suspended",
     "SubmitLine",
     "NodeList",
+    "Reason",
+    "Flags",
+    "Priority",
 )
 """Fields that are read; all others are ignored."""
 
 NOWHERE = {"None assigned", "(null)", "None", "Unknown"}
 """Cells of jobs without nodes."""
+
+NO_REASON = {"", "None", "(null)", "Unknown"}
+"""Reasons of jobs that waited for resources or behind others, if at all."""
+
+LONGEST_PRIORITY = 12
+"""Digits of a priority: those of an unsigned 32-bit number, and two more."""
 
 NAMES = {"user": "User", "group": "Account", "queue": "Partition", "partition": "Partition", "qos": "QOS"}
 """Name columns and the corresponding fields; Slurm's queues are its partitions."""
@@ -256,6 +266,9 @@ def read_sacct(
       the time from submission to start.
     - A job whose command line (``SubmitLine``) names several partitions, one of them its own, is of all of
       them; ``queue`` is that in which it ran. ``notes`` counts such jobs.
+    - ``Reason`` (the last one while the job waited), ``Flags`` (of them, which loop started it) and
+      ``Priority`` become the columns ``recorded_reason``, ``recorded_backfilled`` and ``recorded_priority``;
+      ``recorded_held_time`` is the time from the submission until the job was eligible.
     - Job numbers are ``JobIDRaw``, else ``JobID``; if these are not plain numbers (array tasks ``7_1``), jobs
       are numbered from 0 and ``labels["id"]`` holds the original cells.
     - ``Elapsed`` is without the time for which a job was suspended; ``notes`` has this time.
@@ -370,6 +383,8 @@ def sacct_workload(
     if "NodeList" in table.columns:
         cells = changed(table.columns["NodeList"], lambda cell: "" if cell.strip() in NOWHERE else cell)
         columns["node_list"], labels["node_list"] = sieve.labelled(cells, numbers=False)
+    recorded, labels["recorded_reason"] = _recorded(sieve)
+    columns |= recorded
     _note_clusters(sieve)
     sieve.used_before(sieve.table.columns[_id_field(sieve.table)], "job number")
     columns["id"], word, labels["id"] = sieve.ids(
@@ -471,6 +486,33 @@ def _asked_for_whole_nodes(sieve: Sieve) -> Column:
     return np.where(asked > 0, 1, UNKNOWN)
 
 
+def _recorded(sieve: Sieve) -> tuple[dict[str, Column], tuple[str, ...]]:
+    """Return what Slurm recorded about the wait of each job, and the reasons."""
+    fields = sieve.table.columns
+    columns: dict[str, Column] = {}
+    reasons: tuple[str, ...] = ()
+    if "Reason" in fields:
+        cells = changed(fields["Reason"], lambda cell: "" if cell.strip() in NO_REASON else cell.strip())
+        columns["recorded_reason"], reasons = sieve.labelled(cells, numbers=False)
+    if "Flags" in fields:
+        columns["recorded_backfilled"] = parse(fields["Flags"], _backfilled)[0]
+    if "Priority" in fields:
+        columns["recorded_priority"] = parse(fields["Priority"], _priority)[0]
+    return columns, reasons
+
+
+def _backfilled(flags: str) -> int:
+    """Return 1 for a job that backfill started, 0 for one of the main loop, else -1."""
+    words = flags.lower().split(",")
+    return 1 if "schedbackfill" in words else 0 if "schedmain" in words else UNKNOWN
+
+
+def _priority(cell: str) -> int:
+    """Return a priority; -1 for none."""
+    cell = cell.strip()
+    return int(cell) if is_whole_number(cell) and len(cell) <= LONGEST_PRIORITY else UNKNOWN
+
+
 def _of_cluster(sieve: Sieve, name: str | None) -> None:
     """Exclude the jobs of other clusters than that of a name; without one, count those of each."""
     columns = sieve.table.columns
@@ -515,7 +557,8 @@ def _times(sieve: Sieve, zone: tzinfo | None, default_times: Mapping[str, int]) 
     end = sieve.parse("End", first) if start is None and "End" in columns else None
     if start is not None and "End" in columns:
         end = _not_before(start, sieve, "End", zone)
-    submit = _eligible(sieve, submit, start, first)
+    submitted, submit = submit, _eligible(sieve, submit, start, first)
+    eligible = submit
     run = first_known(sieve, (("ElapsedRaw", InBulk(elapsed)), ("Elapsed", elapsed)))
     if start is not None and end is not None:
         run = np.where((run < 0) & (start >= 0) & (end >= 0), end - start, run)
@@ -535,7 +578,9 @@ def _times(sieve: Sieve, zone: tzinfo | None, default_times: Mapping[str, int]) 
     _note_suspended(sieve, start, end, attempts_run)
     wait = began - submit if began is not None else unknown
     sieve.note("started before it was submitted: no wait recorded", (wait < 0) & (start is not None))
-    return {**times, "recorded_wait_time": np.maximum(wait, UNKNOWN)}
+    held = np.where(submit == eligible, eligible - submitted, UNKNOWN)
+    about = {"recorded_held_time": held} if "Eligible" in columns else {}
+    return {**times, **about, "recorded_wait_time": np.maximum(wait, UNKNOWN)}
 
 
 def _put_together(
