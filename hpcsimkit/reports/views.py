@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ZoomChart",
+    "agent_html",
     "answer_html",
     "card",
     "description",
@@ -200,6 +201,23 @@ def answer_html(
     drawn = figure()
     shown = [f"<h5>{escape(name)}</h5>{table(frame)}" for name, frame in tables.items()]
     return card(kind, (), *shown, *([] if drawn is None else [image(drawn, f"picture of {kind}")]))
+
+
+def agent_html(agent: Any, model: str) -> str:
+    """Return what an agent sees and answers, and facts of its training."""
+    rows = [
+        ("Seat", agent.stage),
+        ("Model", model),
+        ("Observations", repr(agent.encoder)),
+        ("Actions", repr(agent.mask)),
+        ("Choice", "sampled" if agent.sample else "best valid action"),
+        *(
+            (f"Training: {name}", value)
+            for name, value in agent.trained.items()
+            if not isinstance(value, dict)
+        ),
+    ]
+    return card(type(agent).__name__, rows)
 
 
 def machines_html(machines: Machines) -> str:

@@ -229,8 +229,8 @@ class Sweep(Experiment):
         >>> from hpcsimkit.workloads import default_workload
         >>> jobs = default_workload(np.random.default_rng(1), jobs=100)
         >>> found = Sweep.of(jobs, ["fcfs", "fcfs+easy"], {"load_factor": [0.5, 1.0]}).run()
-        >>> found.table[["policy", "load_factor", "mean_wait_time"]].round().values.tolist()[0]
-        ['fcfs', 0.5, 1.0]
+        >>> found.table[["policy", "load_factor", "mean_wait_time"]].round(1).values.tolist()[0]
+        ['fcfs', 0.5, 4957.5]
         """
         from hpcsimkit.experiments.sweep.object_sweep import ObjectSweep
 

@@ -109,6 +109,7 @@ class SweepRun:
     Examples
     --------
     >>> import tempfile
+    >>> from hpcsimkit import Sweep
     >>> sweep = Sweep(jobs=50, policies=["fcfs", "fcfs+easy"], sweep={"seed": [0, 1]}, report=False)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     frame = SweepRun(sweep, folder).run()
