@@ -55,7 +55,7 @@ def describe(
     target = out or RESULTS / f"{answer.workload.name}.png"
     with writing(target.parent):
         target.parent.mkdir(parents=True, exist_ok=True)
-    save_figure(answer.plot(), target)
+    save_figure(answer.figure(), target)
     if not quiet:
         show(f"\npicture: {target}")
 

@@ -27,7 +27,7 @@ DAY = 86_400
 """Length of a day [s]."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Described(Answer):
     """Descriptive statistics of a workload.
 
@@ -68,7 +68,7 @@ class Described(Answer):
         values = (len(jobs), jobs.span / DAY, load, jobs.run_time.mean(), jobs.nodes.mean())
         return dict(zip(self.measured, map(float, values), strict=True))
 
-    def plot(self) -> Figure:
+    def figure(self) -> Figure:
         """Return a figure of arrivals, sizes, run times and estimates."""
         from hpcsimkit.reports.workload_plots import draw_workload
 
