@@ -41,7 +41,7 @@ HEADINGS_OF_CAUSES = (
 OF_MARKS = ["part", "measure", "value", "good", "fair", "grade"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Validated(Answer):
     """Agreement of a simulation with the recorded schedule."""
 
@@ -85,7 +85,7 @@ class Validated(Answer):
         values = [*self.validation.summary.values(), *(mark.value for mark in self.validation.marks)]
         return dict(zip(self.measured, values, strict=True))
 
-    def plot(self) -> Figure:
+    def figure(self) -> Figure:
         """Return a figure of the queue and the use over time, and of the causes of the errors."""
         from hpcsimkit.reports.answers import draw_validation
 
