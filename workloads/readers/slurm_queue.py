@@ -194,7 +194,7 @@ def _records(path: str | os.PathLike[str]) -> Iterator[Record]:
             raise WorkloadError(f"{path}: a list of jobs needed, as squeue --json prints it, found none")
         yield from (cells_of_job(job) for job in jobs if isinstance(job, dict))
     elif start.startswith("JobId="):
-        texts = re.split(r"\n\s*\n", read_text(path, Format.SACCT))
+        texts = re.split(r"\n\s*\n", read_text(path, Format.SCONTROL_JOBS))
         yield from (_of_scontrol(text) for text in texts if text.lstrip().startswith("JobId="))
     elif "jobid" in start.partition("\n")[0].lower() and "|" in start:
         table = read_sacct_table(path)

@@ -72,6 +72,15 @@ MOVED_BY: Mapping[str, str] = {
 }
 """What could make a job start earlier, by the cause for which it waits."""
 
+PAGE = "advice.html"
+"""Name of the page."""
+
+HEADINGS = ("requested", "early (10 %)", "middle", "late (90 %)", "as requested")
+READING = (
+    "Times from now on, before which a job starts with a probability of 10, 50 and 90 %; and the start if "
+    "all jobs ran as long as requested and no job came."
+)
+
 NEVER = -1
 """Start time of a request for which the cluster is too small."""
 
@@ -151,7 +160,7 @@ class Advice(Answer):
         return draw_windows(self.table, self.requests, self.at, self.heading)
 
     def save(self, folder: Path) -> None:
-        """Write the tables, as CSV and JSON, and the picture.
+        """Write the tables, as CSV and JSON, the page, and the picture.
 
         Raises
         ------
@@ -162,30 +171,67 @@ class Advice(Answer):
         plain = {name: json.loads(table.to_json(orient="records")) for name, table in self.tables.items()}
         text = json.dumps({"at": self.at, **plain}, indent=2)
         write_bytes(folder / "windows.json", f"{text}\n".encode())
+        write_bytes(folder / PAGE, self.page().encode())
 
     @classmethod
     def files(cls) -> list[str]:
         """Return the names of the files, the one to look at last."""
         *tables, picture = super().files()
-        return [*tables, "windows.json", picture]
+        return [*tables, "windows.json", picture, PAGE]
+
+    def page(self) -> str:
+        """Return a page of HTML with the windows of all jobs, which needs no other file."""
+        from hpcsimkit.reports.figures import image_uri
+        from hpcsimkit.reports.page import rendered_page
+
+        titles = {"job": "Waiting jobs", "request": "Hypothetical requests"}
+        tables = [
+            {"title": titles[name], "reading": READING, "headings": headings, "rows": rows}
+            for name, headings, rows in self._shown(len(self.table))
+        ]
+        moves: dict[str, str] = {}
+        if "reason" in self.table:
+            pairs = zip(self.table["reason"].tolist(), self.table["moved_by"].tolist(), strict=True)
+            moves = {reason: text for reason, text in pairs if text}
+        return rendered_page(
+            "advice.html.jinja",
+            title=f"Starts of waiting jobs, {self._when}",
+            heading=self.heading,
+            tiles=[
+                (grouped(self.running), "jobs that run"),
+                (grouped(len(self.table) + len(self.stuck)), "jobs that wait"),
+                (grouped(self.futures), "futures"),
+            ],
+            tables=tables,
+            moves=moves,
+            stuck=self.stuck,
+            picture=image_uri(self.figure()),
+            note=self._made_of,
+        )
+
+    @property
+    def _when(self) -> str:
+        return f"{self.clock}, second {self.at:,}" if self.clock else f"second {self.at:,}"
+
+    @property
+    def _made_of(self) -> str:
+        calibrated = f"calibrated by {grouped(self.known)} starts before" if self.known else "not calibrated"
+        return f"windows of {grouped(self.futures)} futures, {calibrated}"
+
+    def _shown(self, most: int) -> Iterator[tuple[str, list[str], list[list[str]]]]:
+        """Yield what the rows of a table are, its headings, and its rows: windows as times from now on."""
+        for title, table in (("job", self.table.head(most)), ("request", self.requests)):
+            if len(table):
+                about = [name for name in table.columns if name in (*ABOUT, "nodes", "reason")]
+                headings = [title, *about, *HEADINGS]
+                yield title, headings, [self._cells(row, about) for row in table.to_dict("records")]
 
     def lines(self) -> Iterator[str]:
         """Yield the windows as times from now on, those of the first jobs in the queue."""
-        when = f"{self.clock}, second {self.at:,}" if self.clock else f"second {self.at:,}"
-        yield f"at {when}: jobs that run: {grouped(self.running)}, that wait: {grouped(len(self.table))}"
-        for title, table in (("job", self.table.head(TOP)), ("request", self.requests)):
-            if len(table):
-                about = [name for name in table.columns if name in (*ABOUT, "nodes", "reason")]
-                headings = [
-                    title,
-                    *about,
-                    "requested",
-                    "early (10 %)",
-                    "middle",
-                    "late (90 %)",
-                    "as requested",
-                ]
-                yield plain_table(headings, [self._cells(row, about) for row in table.to_dict("records")])
+        waiting = grouped(len(self.table))
+        yield f"at {self._when}: jobs that run: {grouped(self.running)}, that wait: {waiting}"
+        for _, headings, rows in self._shown(TOP):
+            yield plain_table(headings, rows)
         if not len(self.table):
             yield "no job waits"
         if self.stuck:
@@ -193,8 +239,7 @@ class Advice(Answer):
             yield f"jobs that do not start by themselves: {named}"
         if len(self.table) > TOP:
             yield f"{grouped(len(self.table) - TOP)} further jobs in windows.csv"
-        calibrated = f"calibrated by {grouped(self.known)} starts before" if self.known else "not calibrated"
-        yield f"windows of {grouped(self.futures)} futures, {calibrated}"
+        yield self._made_of
         measures = self.measures
         if measures["mean_absolute_error"] == measures["mean_absolute_error"]:
             yield (

@@ -88,6 +88,15 @@ def test_jobs_start_beside_those_that_run(capsys: pytest.CaptureFixture[str]) ->
     assert table["start_time"].tolist() == [-1] * 3
     assert table["reason"].tolist() == ["Resources", "Priority", "Dependency"]
     assert table["moved_by"].tolist()[2] == "ends of the jobs on which it depends"
+    page = Path("out/advice.html").read_text()
+    for part in (
+        "<dt>24</dt><dd>JobHeldUser</dd>",
+        "<td>Dependency</td>",
+        "data:image/png;base64,",
+        "ends of the jobs on",
+    ):
+        assert part in page
+    assert "http" not in page.replace("http://www.w3.org", "")
     said = capsys.readouterr().out
     assert "jobs that run: 1, that wait: 3" in said
     assert "jobs that do not start by themselves: 24 (JobHeldUser)" in said
@@ -180,6 +189,7 @@ def test_starts_ends_and_machines_on_record() -> None:
     assert found.end_time.tolist() == [11, OPEN, OPEN, -1]
     assert found.placements is not None and found.started_in is not None
     assert [found.placements.allocation(row).machines for row in range(3)] == [(0,), (1,), ()]
+    assert found.placements.amounts.ravel().tolist() == [3, 3]
     assert found.started_in.tolist() == ["a", "", "b", "b"]
     futures = Futures(Case.of(jobs, "fcfs", cluster), found, recorded=True)
     moment = futures.moment(10)
