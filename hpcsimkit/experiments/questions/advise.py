@@ -195,8 +195,8 @@ class Advice(Answer):
             moves = {reason: text for reason, text in pairs if text}
         return rendered_page(
             "advice.html.jinja",
-            title=f"Starts of waiting jobs, {self._when}",
-            heading=self.heading,
+            title=f"Starts of waiting jobs, {self.clock or self._when}",
+            heading=f"{self.heading}, at {self._when}",
             tiles=[
                 (grouped(self.running), "jobs that run"),
                 (grouped(len(self.table) + len(self.stuck)), "jobs that wait"),
@@ -223,6 +223,8 @@ class Advice(Answer):
         for title, table in (("job", self.table.head(most)), ("request", self.requests)):
             if len(table):
                 about = [name for name in table.columns if name in (*ABOUT, "nodes", "reason")]
+                if {"queue", "partition"} <= {*about} and table["queue"].equals(table["partition"]):
+                    about.remove("queue")
                 headings = [title, *about, *HEADINGS]
                 yield title, headings, [self._cells(row, about) for row in table.to_dict("records")]
 
