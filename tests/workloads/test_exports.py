@@ -408,6 +408,16 @@ def test_rules_of_sharing_that_are_not_simulated_are_noted(tmp_path: Path) -> No
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize("key", ["OverSubscribe", "Shared"])
+def test_whole_nodes_by_the_partition(tmp_path: Path, key: str) -> None:
+    """Old versions of Slurm print the rule as ``Shared``."""
+    path = tmp_path / "p.txt"
+    path.write_text(f"PartitionName=a Nodes=n1 {key}=EXCLUSIVE\nPartitionName=b Nodes=n1 {key}=NO\n")
+    parts = read_partitions(path, Machines(["n1"], ["cpus"], [[8]]))
+    rows = [job(number, "cpu=1,node=1", Partition=name) for number, name in enumerate("ab", start=1)]
+    assert parts.with_rules(read(log_of(*rows))).column("exclusive").tolist() == [1, -1]
+
+
 def test_jobs_of_partitions_that_share_and_do_not(tmp_path: Path) -> None:
     machines = Machines(["n1", "n2"], ["cpus"], [[8], [8]])
     parts = Partitions([Partition("a"), Partition("b", exclusive=True)], machines)
