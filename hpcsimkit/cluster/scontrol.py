@@ -210,7 +210,7 @@ def nodes_of_scontrol(text: str, path: str | os.PathLike[str]) -> tuple[list[Nod
     [Node(name='gpu1', cpus=32, memory=2097152, features=['ib', 'a100'], devices={'gpus:a100': 4, 'gpus': 4})]
     """
     places: dict[str, str] = {}
-    nodes = []
+    nodes: list[Node] = []
     notes: dict[str, int] = {}
     for place, values in blocks_of(text, path, NODE):
         try:

@@ -474,6 +474,8 @@ def workloads_with_all_columns(draw: st.DrawFn) -> Workload:
     ):
         if draw(st.booleans()):
             texts = draw(words) if name not in ("licenses", "dependency") else ["matlab:2,ansys", "after:7"]
+            if name == "node_list":
+                texts = draw(st.sampled_from([texts, ["101", "102"]]))
             if name == "dependency":
                 texts = [f"afterok:{columns['id'][0]}", f"after:{columns['id'][-1]}"]
             labels[name] = tuple(dict.fromkeys(texts))
@@ -491,6 +493,7 @@ def test_every_column_that_is_written_is_read_again(
     write_job_table(w, path)
     again = read_job_table(path, strict=True)
     assert again.resources == w.resources
+    assert ("node_list" in again.labels) == (w.column("node_list") >= 0).any()
     assert [again.label("id", number) for number in again.id.tolist()] == words(w, "id")
     for column in w.columns:
         if column in w.labels and column != "id":
