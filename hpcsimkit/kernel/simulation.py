@@ -32,7 +32,7 @@ from hpcsimkit.kernel.policy import Policy
 from hpcsimkit.kernel.repetition import Recorder, Repeated
 from hpcsimkit.kernel.service_time import as_service_time
 from hpcsimkit.kernel.setup import OPTIONS, Setup
-from hpcsimkit.kernel.simulators import Pausing, pausing, taking
+from hpcsimkit.kernel.simulators import Pausing, pausing, refused_elsewhere, taking
 from hpcsimkit.kernel.snapshot import Keeping, Snapshot, identity_of_run
 from hpcsimkit.kernel.system import System
 from hpcsimkit.kernel.verification import verify
@@ -175,8 +175,9 @@ class Simulation:
         """
         if self._begins_elsewhere and (simulator := taking(self)) is not None:
             result, positions = simulator.run(self)
+            rejected = refused_elsewhere(result, self.setup.begun)
             with self.guard:
-                verify(self, result, positions=positions)
+                verify(self, result, rejected, positions=positions)
             self._result = result
         if self._result is not None:
             return self._result

@@ -1,0 +1,352 @@
+"""Places of jobs on the machines that are free now, and in a plan of all partitions.
+
+Mirrors :mod:`hpcsimkit.slurm.plan`. The plan holds, for each machine, a list of steps: the level from a time on.
+"""
+
+from __future__ import annotations
+
+from typing import cast
+
+import numpy as np
+
+from hpcsimkit.compiled.compilation import machine_code, pasted, separate
+from hpcsimkit.compiled.needs import AMOUNTS, EMPTY, EXCLUSIVE, MASK, NODES, NOW, SPREAD
+from hpcsimkit.compiled.slurm_state import (
+    BACKFILL,
+    BEGINNING,
+    CHOSEN,
+    LENGTH,
+    PASS,
+    RUNNING,
+    STEPS,
+    Clocks,
+    Nodes,
+    Run,
+)
+from hpcsimkit.compiled.state import Integers
+
+NEVER = cast(int, np.int64(2**62))
+"""A time after all events [s]."""
+
+
+# --- levels --------------------------------------------------------------------------------------------------
+
+
+@machine_code
+def _has(nodes: Nodes, level: Integers, place: int, number: int, machine: int) -> bool:
+    """Return whether a machine with a level has enough for one node, or any of a pooled request.
+
+    Mirrors ``Need.usable`` but for the machines that are allowed.
+    """
+    needs, resources = nodes.levels.needs, level.shape[1]
+    if needs[number, EXCLUSIVE]:
+        for resource in range(resources):
+            if level[place, resource] != nodes.levels.levels[EMPTY, machine, resource]:
+                return False
+    if needs[number, SPREAD]:
+        for resource in range(resources):
+            if needs[number, AMOUNTS + resource] > 0 and level[place, resource] > 0:
+                return True
+        return False
+    for resource in range(resources):
+        if level[place, resource] < needs[number, AMOUNTS + resource]:
+            return False
+    return True
+
+
+@machine_code
+def _choose(nodes: Nodes, number: int, machine: int) -> None:
+    """Add a machine with what a node takes of it to the allocation that is being made."""
+    place, needs = nodes.counters[CHOSEN], nodes.levels.needs
+    nodes.chosen[place, 0] = machine
+    for resource in range(nodes.chosen.shape[1] - 1):
+        amount = needs[number, AMOUNTS + resource]
+        if needs[number, EXCLUSIVE]:
+            amount = nodes.levels.levels[EMPTY, machine, resource]
+        nodes.chosen[place, 1 + resource] = amount
+    nodes.counters[CHOSEN] += 1
+
+
+@pasted
+def _begin_filling(nodes: Nodes, number: int) -> None:
+    """Begin the allocation of a pooled request, which lacks all that it asks for."""
+    nodes.counters[CHOSEN] = 0
+    for resource in range(len(nodes.missing)):
+        nodes.missing[resource] = nodes.levels.needs[number, AMOUNTS + resource]
+
+
+@machine_code
+def _fill(nodes: Nodes, level: Integers, number: int, machine: int) -> None:
+    """Let a machine give as much as it can of what a pooled request lacks; mirrors ``Need._fill``."""
+    place, gives = nodes.counters[CHOSEN], False
+    for resource in range(len(nodes.missing)):
+        amount = min(level[machine, resource], nodes.missing[resource])
+        nodes.chosen[place, 1 + resource] = amount
+        nodes.missing[resource] -= amount
+        gives |= amount > 0
+    if gives and nodes.levels.needs[number, EXCLUSIVE]:
+        _choose(nodes, number, machine)
+    elif gives:
+        nodes.chosen[place, 0] = machine
+        nodes.counters[CHOSEN] += 1
+
+
+@machine_code
+def _is_filled(nodes: Nodes) -> bool:
+    """Return whether a pooled request lacks nothing."""
+    for resource in range(len(nodes.missing)):
+        if nodes.missing[resource] > 0:
+            return False
+    return True
+
+
+# --- now -----------------------------------------------------------------------------------------------------
+
+
+@separate
+def choose_free(nodes: Nodes, run: Run, number: int) -> bool:
+    """Choose the first free machines that are not closed; return whether they suffice; mirrors ``Places.first``."""
+    needs, free = nodes.levels.needs, nodes.levels.levels[NOW]
+    mask = needs[number, MASK]
+    _begin_filling(nodes, number)
+    for place in range(nodes.first_member[mask], nodes.first_member[mask + 1]):
+        machine = nodes.members[place]
+        if run.closed[machine] or not _has(nodes, free, machine, number, machine):
+            continue
+        if needs[number, SPREAD]:
+            _fill(nodes, free, number, machine)
+        else:
+            _choose(nodes, number, machine)
+            if nodes.counters[CHOSEN] == needs[number, NODES]:
+                return True
+    return bool(needs[number, SPREAD]) and _is_filled(nodes)
+
+
+# --- the plan ------------------------------------------------------------------------------------------------
+
+
+@separate
+def make_plan(clocks: Clocks, nodes: Nodes, run: Run, now: int) -> None:
+    """Let the plan hold the running jobs until their expected ends; mirrors ``Plan``."""
+    resources, free = nodes.level.shape[1], nodes.levels.levels[NOW]
+    nodes.counters[BACKFILL] += 1
+    nodes.counters[STEPS] = len(nodes.tail)
+    for machine in range(len(nodes.tail)):
+        nodes.at[machine], nodes.next[machine], nodes.tail[machine] = now, -1, machine
+        for resource in range(resources):
+            nodes.level[machine, resource] = free[machine, resource]
+    for place in range(run.counters[RUNNING]):
+        end, row = run.expected[0, place], run.expected[1, place]
+        at = now + max(rounded(clocks, end - now), clocks.bf_resolution)
+        for part in range(run.first[row], run.first[row] + run.count[row]):
+            machine = run.parts[part, 0]
+            step = nodes.tail[machine]
+            if nodes.at[step] != at:
+                step = nodes.tail[machine] = _add_step(nodes, step, at)
+            for resource in range(resources):
+                nodes.level[step, resource] += run.parts[part, 1 + resource]
+
+
+@machine_code
+def rounded(clocks: Clocks, seconds: int) -> int:
+    """Return a time rounded up to the grid [s]; mirrors ``Plan.rounded``."""
+    return -(-seconds // clocks.bf_resolution) * clocks.bf_resolution
+
+
+@machine_code
+def _add_step(nodes: Nodes, before: int, at: int) -> int:
+    """Add a step with the level of the one before it, and return its number."""
+    step = nodes.counters[STEPS]
+    nodes.counters[STEPS] += 1
+    nodes.at[step], nodes.next[step] = at, nodes.next[before]
+    nodes.next[before] = step
+    for resource in range(nodes.level.shape[1]):
+        nodes.level[step, resource] = nodes.level[before, resource]
+    return int(step)
+
+
+@separate
+def occupy(nodes: Nodes, start: int, end: int) -> None:
+    """Subtract the allocation that was chosen in [start, end) [s]; mirrors ``MachineProfile.occupy``."""
+    for chosen in range(nodes.counters[CHOSEN]):
+        step = nodes.chosen[chosen, 0]
+        while nodes.next[step] >= 0 and nodes.at[nodes.next[step]] <= start:
+            step = nodes.next[step]
+        if nodes.at[step] < start:
+            step = _add_step(nodes, step, start)
+        while True:
+            following = nodes.next[step]
+            if following < 0 or nodes.at[following] > end:
+                following = _add_step(nodes, step, end)
+            for resource in range(nodes.level.shape[1]):
+                nodes.level[step, resource] -= nodes.chosen[chosen, 1 + resource]
+            if nodes.at[following] == end:
+                break
+            step = following
+
+
+# --- searches ------------------------------------------------------------------------------------------------
+
+
+@separate
+def first_place(nodes: Nodes, number: int, length: int, now: int, before: int) -> int:
+    """Return the first time from which a job fits for a length, if it is before another one [s].
+
+    Its allocation is chosen. Returns a time after all events if there is none. Mirrors ``Plan.first_place``.
+
+    Within a backfill the plan only fills up, so that a request has no place before that of an equal one which
+    was no longer.
+    """
+    known, after = nodes.known, now
+    if known[PASS, number] == nodes.counters[BACKFILL] and length >= known[LENGTH, number]:
+        after = known[BEGINNING, number]
+    found = NEVER
+    if after < before:
+        if nodes.levels.needs[number, SPREAD]:
+            found = _first_pooled(nodes, number, length, after, before)
+        elif nodes.levels.needs[number, NODES] == 1:
+            found = _first_of_one(nodes, number, length, after, before)
+        else:
+            found = _first_of_several(nodes, number, length, after, before)
+    known[PASS, number], known[LENGTH, number] = nodes.counters[BACKFILL], length
+    known[BEGINNING, number] = found
+    return int(found)
+
+
+@machine_code
+def _search(nodes: Nodes, number: int, machine: int, length: int, after: int, before: int) -> int:
+    """Return the first time between two from which a machine has enough for a length [s], or a later one.
+
+    The search begins at the place of the machine, a step that begins by the first time, and moves it on.
+    """
+    step, since = nodes.place[machine], NEVER
+    while True:
+        at = nodes.at[step]
+        if since == NEVER:
+            if at >= before:
+                return NEVER
+        elif at >= since + length:
+            return int(since)
+        if not _has(nodes, nodes.level, step, number, machine):
+            since = NEVER
+        elif since == NEVER:
+            since = max(at, after)
+            nodes.place[machine] = step
+            if since >= before:
+                return NEVER
+        step = nodes.next[step]
+        if step < 0:
+            return int(since)
+
+
+@pasted
+def _first_of_one(nodes: Nodes, number: int, length: int, after: int, before: int) -> int:
+    """Return the first time for a job on one machine."""
+    mask, best = nodes.levels.needs[number, MASK], -1
+    for place in range(nodes.first_member[mask], nodes.first_member[mask + 1]):
+        machine = nodes.members[place]
+        nodes.place[machine] = machine
+        found = _search(nodes, number, machine, length, after, before)
+        if found < before:
+            best, before = machine, found
+            if found == after:
+                break
+    if best < 0:
+        return NEVER
+    nodes.counters[CHOSEN] = 0
+    _choose(nodes, number, best)
+    return before
+
+
+@separate
+def _first_of_several(nodes: Nodes, number: int, length: int, after: int, before: int) -> int:
+    """Return the first time for a job on several machines.
+
+    If some machines have enough from a time on, fewer than the job needs have it before the last of as many
+    as it needs.
+    """
+    mask, wanted, start = nodes.levels.needs[number, MASK], nodes.levels.needs[number, NODES], after
+    first, last = nodes.first_member[mask], nodes.first_member[mask + 1]
+    for place in range(first, last):
+        nodes.found[nodes.members[place]] = -NEVER
+        nodes.place[nodes.members[place]] = nodes.members[place]
+    while True:
+        at_once = 0
+        for place in range(first, last):
+            machine = nodes.members[place]
+            if nodes.found[machine] < start:
+                nodes.found[machine] = _search(nodes, number, machine, length, start, before)
+            at_once += nodes.found[machine] == start
+            if at_once == wanted:
+                break
+        if at_once == wanted:
+            break
+        start = _smallest(nodes, first, last, wanted)
+        if start >= before:
+            return NEVER
+    nodes.counters[CHOSEN] = 0
+    for place in range(first, last):
+        if nodes.found[nodes.members[place]] == start:
+            _choose(nodes, number, nodes.members[place])
+            if nodes.counters[CHOSEN] == wanted:
+                break
+    return int(start)
+
+
+@separate
+def _smallest(nodes: Nodes, first: int, last: int, wanted: int) -> int:
+    """Return the last of as many of the times of some machines as are wanted [s]."""
+    smallest, kept = nodes.smallest, 0
+    for member in range(first, last):
+        found = nodes.found[nodes.members[member]]
+        if kept < wanted:
+            kept += 1
+        elif found >= smallest[kept - 1]:
+            continue
+        place = kept - 1
+        while place > 0 and smallest[place - 1] > found:
+            smallest[place] = smallest[place - 1]
+            place -= 1
+        smallest[place] = found
+    return int(smallest[wanted - 1]) if kept == wanted else NEVER
+
+
+@separate
+def _first_pooled(nodes: Nodes, number: int, length: int, after: int, before: int) -> int:
+    """Return the first time for a pooled request: one by one, each time at which a machine gets other amounts.
+
+    Mirrors ``MachineProfile._earliest_in_parts``.
+    """
+    mask, start = nodes.levels.needs[number, MASK], after
+    first, last = nodes.first_member[mask], nodes.first_member[mask + 1]
+    while start < before:
+        following = NEVER
+        _begin_filling(nodes, number)
+        for place in range(first, last):
+            machine = nodes.members[place]
+            following = min(following, _set_least(nodes, machine, start, start + length))
+            if not _is_filled(nodes) and _has(nodes, nodes.least, machine, number, machine):
+                _fill(nodes, nodes.least, number, machine)
+        if _is_filled(nodes):
+            return int(start)
+        start = following
+    return NEVER
+
+
+@machine_code
+def _set_least(nodes: Nodes, machine: int, start: int, end: int) -> int:
+    """Set what a machine has throughout [start, end) [s]; return the time of its first change after the start."""
+    step, following = machine, NEVER
+    while nodes.next[step] >= 0 and nodes.at[nodes.next[step]] <= start:
+        step = nodes.next[step]
+    for resource in range(nodes.level.shape[1]):
+        nodes.least[machine, resource] = nodes.level[step, resource]
+    step = nodes.next[step]
+    if step >= 0:
+        following = nodes.at[step]
+    while step >= 0 and nodes.at[step] < end:
+        for resource in range(nodes.level.shape[1]):
+            least = min(nodes.least[machine, resource], nodes.level[step, resource])
+            nodes.least[machine, resource] = least
+        step = nodes.next[step]
+    return int(following)
