@@ -238,7 +238,7 @@ def limits_of(
         first_group=_offsets(map(len, known)),
         groups=np.array([group for each in known for group in each], dtype=np.int64),
         source=np.array([_source(name, requests, limited=True) for name in names], dtype=np.int64),
-        asked=np.array([requests.asked.get(name, np.zeros(jobs)) for name in names]).reshape(-1, jobs),
+        asked=np.array([requests.asked.get(name, np.zeros(jobs)) for name in names]).reshape(len(names), jobs),
         running=np.zeros((groups, len(names))),
         minutes=np.zeros((groups, len(names))),
         jobs=np.zeros(groups, dtype=np.int64),
@@ -362,14 +362,19 @@ def _masks(partitions: Partitions) -> list[NDArray[np.bool_]]:
 
 
 def new_run(
-    clocks: state.Clocks, jobs: state.Jobs, associations: Associations, rules: Multifactor, places: Places
+    clocks: state.Clocks,
+    jobs: state.Jobs,
+    associations: Associations,
+    rules: Multifactor,
+    most: Integers,
+    nodes: state.Nodes,
 ) -> state.Run:
-    """Return the state before the first event."""
+    """Return the state before the first event; each ticket has the given number of parts at most."""
     count, tickets, all_places = len(jobs.run_time), len(jobs.row), len(associations.each)
     parts, users = len(jobs.tier), int(jobs.user.max(initial=0)) + 1
-    machines, resources = places.needs[0][0].shape.capacity.shape if places.needs else (0, 0)
-    most = np.zeros(count, dtype=np.int64)
-    np.maximum.at(most, jobs.row, places.most)
+    _, machines, resources = nodes.levels.levels.shape
+    parts_of_jobs = np.zeros(count, dtype=np.int64)
+    np.maximum.at(parts_of_jobs, jobs.row, most)
     counters = np.zeros(25, dtype=np.int64)
     counters[state.MAIN_AT] = clocks.begin - clocks.sched_min_interval
     counters[state.CALCULATED_AT] = counters[state.USED_AT] = clocks.begin
@@ -388,7 +393,7 @@ def new_run(
         running=np.full((2, count), -1, dtype=np.int64),
         first=np.zeros(count, dtype=np.int64),
         count=np.zeros(count, dtype=np.int64),
-        parts=np.empty((int(most.sum()), 1 + resources), dtype=np.int64),
+        parts=np.empty((int(parts_of_jobs.sum()), 1 + resources), dtype=np.int64),
         events=np.empty(2 * count, dtype=np.int64),
         key=np.zeros(tickets, dtype=np.int64),
         listed=np.empty(tickets, dtype=np.int64),

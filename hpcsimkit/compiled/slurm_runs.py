@@ -116,7 +116,7 @@ def run(simulation: Any, cluster: Any, kind: str) -> Result:
     nodes = arrays.nodes_of(places, cluster, steps)
     factors = arrays.factors_of(profile.priority, requests)
     jobs = arrays.jobs_of(requests, tickets, workload, places.need, classes)
-    state = arrays.new_run(clocks, jobs, requests.associations, profile.priority, places)
+    state = arrays.new_run(clocks, jobs, requests.associations, profile.priority, places.most, nodes)
     past = past_of(setup.begun, workload, cluster, tickets)
     if past is None:
         return _of_kernel(simulation)
@@ -126,7 +126,7 @@ def run(simulation: Any, cluster: Any, kind: str) -> Result:
     if code == STUCK:
         return _of_kernel(simulation)
     started = state.start_time >= 0
-    names = np.array(["", *cluster.names])
+    started_in = np.array(["", *cluster.names])[state.part + 1]
     return Result(
         workload=workload,
         policy=simulation.name,
@@ -147,7 +147,7 @@ def run(simulation: Any, cluster: Any, kind: str) -> Result:
             state.count,
             state.events[: state.counters[EVENTS]],
         ),
-        started_in=np.array(names[state.part + 1].tolist(), dtype=np.str_),
+        started_in=started_in if cluster.is_whole else np.array(started_in.tolist(), dtype=np.str_),
         simulator="compiled",
         held=_held_jobs(state, reasons, LOGGED),
     )

@@ -209,7 +209,7 @@ def _obstacles_of_begun(simulation: Parameters, begun: Begun | None) -> Iterator
         return
     kill = simulation.setup.walltime == "kill"
     workload = simulation.workload.killed_at_limit if kill else simulation.workload
-    if has_past(begun, workload, simulation.setup, simulation.cluster):
+    if has_past(begun, workload, simulation.setup, simulation.cluster, simulation.policy):
         yield "it knows no past of a begun run"
         return
     cluster = _whole(simulation.cluster)

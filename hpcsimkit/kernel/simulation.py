@@ -120,7 +120,7 @@ class Simulation:
         if policy.schedules_partitions and not isinstance(self.cluster, Partitions):
             raise UsageError(f"{self.name} needs a cluster with partitions, found {self.cluster!r}")
         at = int(workload.submit_time.min()) if len(workload) else 0
-        if begun is not None and not has_past(begun, self._limited, self.setup, self.cluster):
+        if begun is not None and not has_past(begun, self._limited, self.setup, self.cluster, policy):
             at = begun.at
         clock = Clock(at)
         self.guard = Guard(self.name, clock)
@@ -251,7 +251,7 @@ class Simulation:
         begun = self.setup.begun
         if self.setup.simulator == "compiled":
             raise UsageError("snapshot: the compiled simulator keeps none; simulator 'simpy' does")
-        if begun is not None and has_past(begun, self._limited, self.setup, self.cluster):
+        if begun is not None and has_past(begun, self._limited, self.setup, self.cluster, self.policy):
             raise UsageError("snapshot: a begun run with a past keeps none")
         run = run_of(self)
         Recorder(run, self._before_pass, self._repeated)
