@@ -96,10 +96,6 @@ def placement_code(policy: Pipeline) -> int:
     return int(codes.get(type(policy.placement), placing.FIRST_FIT))
 
 
-def _numbers(workload: Workload, cluster: Cluster) -> Integers:
-    return np.fromiter(map(cluster.size_of, workload.jobs), dtype=np.int64, count=len(workload))
-
-
 def machines_of(workload: Workload, cluster: Cluster) -> Machines:
     """Return the state of empty machines."""
     from hpcsimkit.compiled.machines import new_machines
@@ -118,7 +114,7 @@ def profile_of(workload: Workload, cluster: Cluster, machines: Machines) -> Mach
 
 def needs_of(workload: Workload, cluster: Cluster) -> tuple[list[Need], Integers]:
     """Return the distinct needs of a workload, and the number of the need of each job among them."""
-    distinct, numbers = np.unique(_numbers(workload, cluster), return_inverse=True)
+    distinct, numbers = np.unique(cluster.sizes_of(workload), return_inverse=True)
     return [cluster.needs.needs[number] for number in distinct.tolist()], numbers
 
 

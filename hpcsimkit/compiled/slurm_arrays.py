@@ -339,11 +339,13 @@ def nodes_of(places: Places, partitions: Partitions, steps: int) -> state.Nodes:
         place=np.zeros(count, dtype=np.int64),
         found=np.zeros(count, dtype=np.int64),
         smallest=np.zeros(count, dtype=np.int64),
-        known=np.zeros((3, len(places.needs)), dtype=np.int64),
+        known=np.zeros((4, state.KNOWN * len(masks)), dtype=np.int64),
+        latest=np.zeros(len(masks), dtype=np.int64),
         chosen=np.zeros((count, 1 + resources), dtype=np.int64),
         missing=np.zeros(resources, dtype=np.int64),
         least=np.zeros((count, resources), dtype=np.int64),
-        counters=np.zeros(3, dtype=np.int64),
+        fits=np.full((2, len(places.needs)), -1, dtype=np.int64),
+        counters=np.zeros(5, dtype=np.int64),
     )
 
 
@@ -398,6 +400,7 @@ def new_run(
         key=np.zeros(tickets, dtype=np.int64),
         listed=np.empty(tickets, dtype=np.int64),
         other=np.empty(tickets, dtype=np.int64),
+        held=np.zeros(tickets, dtype=np.int64),
         since=np.zeros(count, dtype=np.int64),
         reason=np.zeros(count, dtype=np.int64),
         log=np.empty((4, ENTRIES * count + 1), dtype=np.int64),

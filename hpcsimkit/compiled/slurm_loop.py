@@ -10,7 +10,15 @@ from hpcsimkit.compiled.compilation import machine_code, pasted, separate
 from hpcsimkit.compiled.needs import MINUS, NOW, PLUS
 from hpcsimkit.compiled.running import expect, forget, pop, push
 from hpcsimkit.compiled.slurm_limits import enter_end, enter_start, explain, reason_of, write_in_log
-from hpcsimkit.compiled.slurm_places import NEVER, choose_free, first_place, make_plan, occupy, rounded
+from hpcsimkit.compiled.slurm_places import (
+    NEVER,
+    choose_free,
+    first_place,
+    fits_free,
+    make_plan,
+    occupy,
+    rounded,
+)
 from hpcsimkit.compiled.slurm_priority import (
     begin_usage,
     billing_of,
@@ -23,6 +31,7 @@ from hpcsimkit.compiled.slurm_state import (
     ACTING,
     ARRIVED,
     CHANGED,
+    CHANGES,
     CHOSEN,
     DONE,
     EVENTS,
@@ -163,6 +172,7 @@ def _note_change(run: Run) -> None:
 def _change_free(nodes: Nodes, run: Run, row: int, sign: int) -> None:
     """Release what a job has, or occupy it."""
     free = nodes.levels.levels
+    nodes.counters[CHANGES] += 1
     for part in range(run.first[row], run.first[row] + run.count[row]):
         for resource in range(free.shape[2]):
             free[NOW, run.parts[part, 0], resource] += sign * run.parts[part, 1 + resource]
@@ -414,18 +424,26 @@ def _backfill(
     for count in (run.of_part, run.of_user, run.of_user_part, run.of_place):
         for place in range(len(count)):
             count[place] = 0
+    last, planned = _last_candidate(jobs, limits, nodes, run, now), False
     for position in range(counters[LISTED]):
         ticket = run.listed[position]
-        if run.state[jobs.row[ticket]] != WAITING or not _may_start(jobs, limits, run, ticket, now):
+        row, reason = jobs.row[ticket], run.held[ticket]
+        if run.state[row] != WAITING:
             continue
-        if _is_passed_over(clocks, jobs, run, ticket):
+        if started:
+            reason = reason_of(jobs, limits, run, ticket, now, False)
+        explain(run, row, now, reason)
+        if reason or _is_passed_over(clocks, jobs, run, ticket):
             continue
         tested += 1
         if clocks.bf_max_job_test and tested > clocks.bf_max_job_test:
             break
-        if tested == 1:
+        if position > last:
+            continue
+        if not planned:
             make_plan(clocks, nodes, run, now)
-        length = rounded(clocks, jobs.requested_time[jobs.row[ticket]])
+            planned = True
+        length = rounded(clocks, jobs.requested_time[row])
         start = first_place(nodes, jobs.need[ticket], length, now, now + clocks.bf_window + 1)
         if start == NEVER:
             continue
@@ -436,6 +454,25 @@ def _backfill(
         occupy(nodes, start, start + length)
         if clocks.bf_max_job_start and started >= clocks.bf_max_job_start:
             break
+
+
+@separate
+def _last_candidate(jobs: Jobs, limits: Limits, nodes: Nodes, run: Run, now: int) -> int:
+    """Return the position of the last ticket that might start in a backfill; -1 for none.
+
+    It is held by no limit, and fits the free machines. What a plan holds for those after it changes nothing:
+    each backfill makes its own. The reasons of all are noted.
+    """
+    last = -1
+    _open_all(run)
+    for position in range(run.counters[LISTED]):
+        ticket = run.listed[position]
+        if run.state[jobs.row[ticket]] != WAITING:
+            continue
+        run.held[ticket] = reason_of(jobs, limits, run, ticket, now, False)
+        if not run.held[ticket] and fits_free(nodes, run, jobs.need[ticket]):
+            last = position
+    return last
 
 
 @pasted

@@ -14,9 +14,13 @@ from hpcsimkit.compiled.needs import AMOUNTS, EMPTY, EXCLUSIVE, MASK, NODES, NOW
 from hpcsimkit.compiled.slurm_state import (
     BACKFILL,
     BEGINNING,
+    CHANGES,
     CHOSEN,
+    KEPT,
+    KNOWN,
     LENGTH,
     PASS,
+    REQUEST,
     RUNNING,
     STEPS,
     Clocks,
@@ -122,6 +126,15 @@ def choose_free(nodes: Nodes, run: Run, number: int) -> bool:
     return bool(needs[number, SPREAD]) and _is_filled(nodes)
 
 
+@machine_code
+def fits_free(nodes: Nodes, run: Run, number: int) -> bool:
+    """Return whether a request fits the free machines, none of which is closed."""
+    changes = nodes.counters[CHANGES]
+    if nodes.fits[0, number] != changes:
+        nodes.fits[0, number], nodes.fits[1, number] = changes, choose_free(nodes, run, number)
+    return bool(nodes.fits[1, number])
+
+
 # --- the plan ------------------------------------------------------------------------------------------------
 
 
@@ -193,14 +206,8 @@ def first_place(nodes: Nodes, number: int, length: int, now: int, before: int) -
     """Return the first time from which a job fits for a length, if it is before another one [s].
 
     Its allocation is chosen. Returns a time after all events if there is none. Mirrors ``Plan.first_place``.
-
-    Within a backfill the plan only fills up, so that a request has no place before that of an equal one which
-    was no longer.
     """
-    known, after = nodes.known, now
-    if known[PASS, number] == nodes.counters[BACKFILL] and length >= known[LENGTH, number]:
-        after = known[BEGINNING, number]
-    found = NEVER
+    after, found = _soonest(nodes, number, length, now), NEVER
     if after < before:
         if nodes.levels.needs[number, SPREAD]:
             found = _first_pooled(nodes, number, length, after, before)
@@ -208,9 +215,53 @@ def first_place(nodes: Nodes, number: int, length: int, now: int, before: int) -
             found = _first_of_one(nodes, number, length, after, before)
         else:
             found = _first_of_several(nodes, number, length, after, before)
-    known[PASS, number], known[LENGTH, number] = nodes.counters[BACKFILL], length
-    known[BEGINNING, number] = found
+        if found > after:
+            _remember(nodes, number, length, found)
     return int(found)
+
+
+@machine_code
+def _soonest(nodes: Nodes, number: int, length: int, now: int) -> int:
+    """Return a time before which a job has no place, from the places of others that asked for no more [s].
+
+    Within a backfill the plan only fills up.
+    """
+    known, mask = nodes.known, nodes.levels.needs[number, MASK]
+    for entry in range(KNOWN * mask, KNOWN * (mask + 1)):
+        if known[PASS, entry] != nodes.counters[BACKFILL]:
+            break
+        if known[BEGINNING, entry] > now and length >= known[LENGTH, entry]:
+            if _asks_no_more(nodes, known[REQUEST, entry], number):
+                now = known[BEGINNING, entry]
+    return now
+
+
+@machine_code
+def _asks_no_more(nodes: Nodes, less: int, more: int) -> bool:
+    """Return whether a request of the same machines asks for nothing of which another one asks for less."""
+    needs = nodes.levels.needs
+    if less == more:
+        return True
+    if needs[less, SPREAD] or needs[more, SPREAD] or needs[less, EXCLUSIVE] > needs[more, EXCLUSIVE]:
+        return False
+    if needs[less, NODES] > needs[more, NODES]:
+        return False
+    for resource in range(nodes.level.shape[1]):
+        if needs[less, AMOUNTS + resource] > needs[more, AMOUNTS + resource]:
+            return False
+    return True
+
+
+@machine_code
+def _remember(nodes: Nodes, number: int, length: int, found: int) -> None:
+    """Remember the place of a request, in place of the oldest one of the same machines."""
+    known, mask, counters = nodes.known, nodes.levels.needs[number, MASK], nodes.counters
+    entry = KNOWN * mask + nodes.latest[mask] % KNOWN
+    if known[PASS, KNOWN * mask] != counters[BACKFILL]:
+        entry = KNOWN * mask
+    nodes.latest[mask] = entry + 1
+    known[PASS, entry], known[REQUEST, entry] = counters[BACKFILL], number
+    known[LENGTH, entry], known[BEGINNING, entry] = length, found
 
 
 @machine_code
@@ -224,6 +275,7 @@ def _search(nodes: Nodes, number: int, machine: int, length: int, after: int, be
         at = nodes.at[step]
         if since == NEVER:
             if at >= before:
+                nodes.place[machine] = step
                 return NEVER
         elif at >= since + length:
             return int(since)
@@ -270,20 +322,10 @@ def _first_of_several(nodes: Nodes, number: int, length: int, after: int, before
     for place in range(first, last):
         nodes.found[nodes.members[place]] = -NEVER
         nodes.place[nodes.members[place]] = nodes.members[place]
-    while True:
-        at_once = 0
-        for place in range(first, last):
-            machine = nodes.members[place]
-            if nodes.found[machine] < start:
-                nodes.found[machine] = _search(nodes, number, machine, length, start, before)
-            at_once += nodes.found[machine] == start
-            if at_once == wanted:
-                break
-        if at_once == wanted:
-            break
-        start = _smallest(nodes, first, last, wanted)
-        if start >= before:
+    while not _have_enough(nodes, number, length, start, before):
+        if nodes.counters[KEPT] < wanted:
             return NEVER
+        start = nodes.smallest[wanted - 1]
     nodes.counters[CHOSEN] = 0
     for place in range(first, last):
         if nodes.found[nodes.members[place]] == start:
@@ -294,21 +336,46 @@ def _first_of_several(nodes: Nodes, number: int, length: int, after: int, before
 
 
 @separate
-def _smallest(nodes: Nodes, first: int, last: int, wanted: int) -> int:
-    """Return the last of as many of the times of some machines as are wanted [s]."""
-    smallest, kept = nodes.smallest, 0
-    for member in range(first, last):
-        found = nodes.found[nodes.members[member]]
-        if kept < wanted:
-            kept += 1
-        elif found >= smallest[kept - 1]:
+def _have_enough(nodes: Nodes, number: int, length: int, start: int, before: int) -> bool:
+    """Return whether as many machines as are wanted have enough from a time on [s].
+
+    If not, the smallest of their next times are known, those before another time; later ones are not sought.
+    """
+    mask, wanted = nodes.levels.needs[number, MASK], nodes.levels.needs[number, NODES]
+    at_once, kept, bound = 0, 0, before
+    for place in range(nodes.first_member[mask], nodes.first_member[mask + 1]):
+        machine = nodes.members[place]
+        found = nodes.found[machine]
+        if found < start:
+            found = _search(nodes, number, machine, length, start, bound)
+            nodes.found[machine] = found
+            if found == NEVER and bound < before:
+                nodes.found[machine] = -NEVER
+        if found == start:
+            at_once += 1
+            if at_once == wanted:
+                return True
+        if found >= bound:
             continue
-        place = kept - 1
-        while place > 0 and smallest[place - 1] > found:
-            smallest[place] = smallest[place - 1]
-            place -= 1
-        smallest[place] = found
-    return int(smallest[wanted - 1]) if kept == wanted else NEVER
+        kept = _keep(nodes, found, kept, wanted)
+        if kept == wanted:
+            bound = nodes.smallest[wanted - 1]
+    nodes.counters[KEPT] = kept
+    return False
+
+
+@machine_code
+def _keep(nodes: Nodes, found: int, kept: int, wanted: int) -> int:
+    """Insert a time into the sorted list of the smallest ones, and return their number."""
+    smallest = nodes.smallest
+    if kept < wanted:
+        kept += 1
+    place = kept - 1
+    while place > 0 and smallest[place - 1] > found:
+        smallest[place] = smallest[place - 1]
+        place -= 1
+    smallest[place] = found
+    return kept
 
 
 @separate

@@ -229,6 +229,8 @@ class Run(NamedTuple):
         Starts (rows) and ends (complements of rows) in chronological order.
     key, listed, other : array of int64, shape (tickets,)
         Key of each ticket in the order, the smallest first; the waiting tickets in order; space to sort them.
+    held : array of int64, shape (tickets,)
+        Reason that holds each ticket at the beginning of a backfill.
     since, reason : array of int64, shape (jobs,)
         Time since when a limit holds each job [s], and its reason; 0 for none.
     log : array of int64, shape (4, entries)
@@ -264,6 +266,7 @@ class Run(NamedTuple):
     key: Integers
     listed: Integers
     other: Integers
+    held: Integers
     since: Integers
     reason: Integers
     log: Integers
@@ -307,16 +310,23 @@ class Nodes(NamedTuple):
         which it has enough [s].
     smallest : array of int64, shape (machines,)
         Space for the smallest of these times.
-    known : array of int64, shape (3, needs)
-        Backfill in which a place was last sought for each need, its length and its beginning [s].
+    known : array of int64, shape (4, 16 * masks)
+        Places that were found for requests of each mask: number of the backfill, need, length and beginning
+        [s].
+    latest : array of int64, shape (masks,)
+        Position after that of the last one.
     chosen : array of int64, shape (machines, 1 + resources)
         Machine and amounts of each part of the allocation that was found.
     missing : array of int64, shape (resources,)
         Space for what a pooled request still lacks.
     least : array of int64, shape (machines, resources)
         Space for what is available throughout a time.
-    counters : array of int64, shape (3,)
-        Number of steps, number of the backfill, and number of machines that were chosen.
+    fits : array of int64, shape (2, needs)
+        Number of changes of the free machines at which it was found whether each need fits them, and the
+        answer.
+    counters : array of int64, shape (5,)
+        Numbers of steps, of the backfill, of machines that were chosen, of smallest times, and of changes of
+        the free machines.
     """
 
     levels: Levels
@@ -330,17 +340,22 @@ class Nodes(NamedTuple):
     found: Integers
     smallest: Integers
     known: Integers
+    latest: Integers
     chosen: Integers
     missing: Integers
     least: Integers
+    fits: Integers
     counters: Integers
 
 
-STEPS, BACKFILL, CHOSEN = range(3)
+STEPS, BACKFILL, CHOSEN, KEPT, CHANGES = range(5)
 """Positions in :attr:`Nodes.counters`."""
 
-PASS, LENGTH, BEGINNING = range(3)
+PASS, REQUEST, LENGTH, BEGINNING = range(4)
 """Rows of :attr:`Nodes.known`."""
+
+KNOWN = 16
+"""Number of places that a backfill remembers for each mask."""
 
 
 class Past(NamedTuple):

@@ -110,3 +110,16 @@ def jobs(count: int = 20_000, days: float = 30.0, seed: int = 1) -> Any:
         "partition": PARTITIONS,
     }
     return Workload(columns, resources=("cpus", "gpus", "memory"), labels=labels)
+
+
+def busy(count: int = 6000, waiting: int = 560, seed: int = 2) -> Any:
+    """Return jobs of a quiet time, and others that come within an hour at its end, so that some 500 wait."""
+    from hpcsimkit.jobs.workload import Workload
+
+    quiet = jobs(count, days=count / 20_000 * 30.0, seed=seed)
+    burst = jobs(waiting, days=1.0, seed=seed + 1)
+    columns = {name: np.concatenate([quiet.column(name), burst.column(name)]) for name in quiet.columns}
+    end = int(quiet.submit_time.max())
+    columns["submit_time"][count:] = end + np.arange(waiting) * 3600 // waiting
+    columns["id"] = np.arange(1, count + waiting + 1)
+    return Workload(columns, resources=quiet.resources, labels=quiet.labels)
