@@ -29,6 +29,9 @@ BILLING = "billing"
 ENTRIES = 4
 """Number of intervals in which limits hold a job for which space is set aside; more is added when needed."""
 
+MOST_PLACES = 2**21
+"""Maximum number of machines, each for a need, at which searches go on where they ended."""
+
 MEASURES = {
     ("tres", False): state.AMOUNT,
     ("tres", True): state.AMOUNT_OF_JOB,
@@ -326,6 +329,7 @@ def nodes_of(places: Places, partitions: Partitions, steps: int) -> state.Nodes:
     levels = np.zeros((2, count, resources), dtype=np.int64)
     levels[columns.EMPTY] = levels[columns.NOW] = machines.capacity
     members = [np.flatnonzero(mask) for mask in masks]
+    slots = max(min(len(places.needs), MOST_PLACES // max(count, 1)), 1)
     return state.Nodes(
         columns.Levels(
             levels, table, np.zeros((0, count), dtype=np.uint8), np.zeros(resources, dtype=np.int64)
@@ -336,16 +340,19 @@ def nodes_of(places: Places, partitions: Partitions, steps: int) -> state.Nodes:
         next=np.empty(steps, dtype=np.int64),
         level=np.empty((steps, resources), dtype=np.int64),
         tail=np.zeros(count, dtype=np.int64),
-        place=np.zeros(count, dtype=np.int64),
-        found=np.zeros(count, dtype=np.int64),
+        sought=np.zeros(count, dtype=np.int64),
         smallest=np.zeros(count, dtype=np.int64),
+        slots=np.zeros((3, slots), dtype=np.int64),
+        place=np.empty((slots, count), dtype=np.int64),
+        found=np.empty((slots, count), dtype=np.int64),
         known=np.zeros((4, state.KNOWN * len(masks)), dtype=np.int64),
         latest=np.zeros(len(masks), dtype=np.int64),
         chosen=np.zeros((count, 1 + resources), dtype=np.int64),
+        wanted=np.zeros(resources, dtype=np.int64),
         missing=np.zeros(resources, dtype=np.int64),
         least=np.zeros((count, resources), dtype=np.int64),
         fits=np.full((2, len(places.needs)), -1, dtype=np.int64),
-        counters=np.zeros(5, dtype=np.int64),
+        counters=np.zeros(6, dtype=np.int64),
     )
 
 

@@ -22,6 +22,7 @@ from hpcsimkit.compiled.slurm_state import (
     PASS,
     REQUEST,
     RUNNING,
+    SEARCH,
     STEPS,
     Clocks,
     Nodes,
@@ -211,13 +212,31 @@ def first_place(nodes: Nodes, number: int, length: int, now: int, before: int) -
     if after < before:
         if nodes.levels.needs[number, SPREAD]:
             found = _first_pooled(nodes, number, length, after, before)
-        elif nodes.levels.needs[number, NODES] == 1:
-            found = _first_of_one(nodes, number, length, after, before)
         else:
-            found = _first_of_several(nodes, number, length, after, before)
+            slot = _slot(nodes, number, length)
+            if nodes.levels.needs[number, NODES] == 1:
+                found = _first_of_one(nodes, number, slot, length, after, before)
+            else:
+                found = _first_of_several(nodes, number, slot, length, after, before)
         if found > after:
             _remember(nodes, number, length, found)
     return int(found)
+
+
+@machine_code
+def _slot(nodes: Nodes, number: int, length: int) -> int:
+    """Return where the search for a request begins: where the last one for no longer a time ended."""
+    slots, counters = nodes.slots, nodes.counters
+    slot = number % slots.shape[1]
+    counters[SEARCH] += 1
+    known = slots[PASS, slot] == counters[BACKFILL] and slots[REQUEST, slot] == number
+    if not (known and length >= slots[LENGTH, slot]):
+        slots[PASS, slot], slots[REQUEST, slot] = counters[BACKFILL], number
+        for machine in range(len(nodes.tail)):
+            nodes.found[slot, machine], nodes.place[slot, machine] = -NEVER, machine
+    slots[LENGTH, slot] = length
+    _want(nodes, number)
+    return int(slot)
 
 
 @machine_code
@@ -265,40 +284,74 @@ def _remember(nodes: Nodes, number: int, length: int, found: int) -> None:
 
 
 @machine_code
-def _search(nodes: Nodes, number: int, machine: int, length: int, after: int, before: int) -> int:
+def _search(
+    nodes: Nodes, number: int, slot: int, machine: int, length: int, after: int, before: int
+) -> int:
     """Return the first time between two from which a machine has enough for a length [s], or a later one.
 
-    The search begins at the place of the machine, a step that begins by the first time, and moves it on.
+    It begins where the last search on this machine ended, and notes a time before which there is none.
     """
-    step, since = nodes.place[machine], NEVER
+    at, following, step, since = nodes.at, nodes.next, nodes.place[slot, machine], NEVER
+    after = max(after, nodes.found[slot, machine])
+    if nodes.levels.needs[number, EXCLUSIVE]:
+        _want_all(nodes, number, machine)
+    while following[step] >= 0 and at[following[step]] <= after:
+        step = following[step]
     while True:
-        at = nodes.at[step]
         if since == NEVER:
-            if at >= before:
-                nodes.place[machine] = step
-                return NEVER
-        elif at >= since + length:
+            if at[step] >= before:
+                break
+        elif at[step] >= since + length:
+            nodes.found[slot, machine] = since
             return int(since)
-        if not _has(nodes, nodes.level, step, number, machine):
+        if not _has_wanted(nodes, step):
             since = NEVER
         elif since == NEVER:
-            since = max(at, after)
-            nodes.place[machine] = step
+            since = max(at[step], after)
+            nodes.place[slot, machine] = step
             if since >= before:
-                return NEVER
-        step = nodes.next[step]
+                break
+        step = following[step]
         if step < 0:
+            nodes.found[slot, machine] = since
             return int(since)
+    nodes.place[slot, machine], nodes.found[slot, machine] = step, max(before, after)
+    return NEVER
+
+
+@machine_code
+def _has_wanted(nodes: Nodes, step: int) -> bool:
+    """Return whether a step has what is wanted of a machine."""
+    for resource in range(len(nodes.wanted)):
+        if nodes.level[step, resource] < nodes.wanted[resource]:
+            return False
+    return True
+
+
+@machine_code
+def _want(nodes: Nodes, number: int) -> None:
+    """Set what a request wants of each machine."""
+    for resource in range(len(nodes.wanted)):
+        nodes.wanted[resource] = nodes.levels.needs[number, AMOUNTS + resource]
+
+
+@machine_code
+def _want_all(nodes: Nodes, number: int, machine: int) -> None:
+    """Set what a request for whole machines wants of one, which may be too small."""
+    for resource in range(len(nodes.wanted)):
+        amount = nodes.levels.needs[number, AMOUNTS + resource]
+        nodes.wanted[resource] = max(amount, nodes.levels.levels[EMPTY, machine, resource])
 
 
 @pasted
-def _first_of_one(nodes: Nodes, number: int, length: int, after: int, before: int) -> int:
+def _first_of_one(nodes: Nodes, number: int, slot: int, length: int, after: int, before: int) -> int:
     """Return the first time for a job on one machine."""
     mask, best = nodes.levels.needs[number, MASK], -1
     for place in range(nodes.first_member[mask], nodes.first_member[mask + 1]):
         machine = nodes.members[place]
-        nodes.place[machine] = machine
-        found = _search(nodes, number, machine, length, after, before)
+        if nodes.found[slot, machine] >= before:
+            continue
+        found = _search(nodes, number, slot, machine, length, after, before)
         if found < before:
             best, before = machine, found
             if found == after:
@@ -311,32 +364,29 @@ def _first_of_one(nodes: Nodes, number: int, length: int, after: int, before: in
 
 
 @separate
-def _first_of_several(nodes: Nodes, number: int, length: int, after: int, before: int) -> int:
+def _first_of_several(nodes: Nodes, number: int, slot: int, length: int, after: int, before: int) -> int:
     """Return the first time for a job on several machines.
 
     If some machines have enough from a time on, fewer than the job needs have it before the last of as many
     as it needs.
     """
     mask, wanted, start = nodes.levels.needs[number, MASK], nodes.levels.needs[number, NODES], after
-    first, last = nodes.first_member[mask], nodes.first_member[mask + 1]
-    for place in range(first, last):
-        nodes.found[nodes.members[place]] = -NEVER
-        nodes.place[nodes.members[place]] = nodes.members[place]
-    while not _have_enough(nodes, number, length, start, before):
+    while not _have_enough(nodes, number, slot, length, start, before):
         if nodes.counters[KEPT] < wanted:
             return NEVER
         start = nodes.smallest[wanted - 1]
     nodes.counters[CHOSEN] = 0
-    for place in range(first, last):
-        if nodes.found[nodes.members[place]] == start:
-            _choose(nodes, number, nodes.members[place])
+    for place in range(nodes.first_member[mask], nodes.first_member[mask + 1]):
+        machine = nodes.members[place]
+        if nodes.sought[machine] == nodes.counters[SEARCH] and nodes.found[slot, machine] == start:
+            _choose(nodes, number, machine)
             if nodes.counters[CHOSEN] == wanted:
                 break
     return int(start)
 
 
 @separate
-def _have_enough(nodes: Nodes, number: int, length: int, start: int, before: int) -> bool:
+def _have_enough(nodes: Nodes, number: int, slot: int, length: int, start: int, before: int) -> bool:
     """Return whether as many machines as are wanted have enough from a time on [s].
 
     If not, the smallest of their next times are known, those before another time; later ones are not sought.
@@ -345,18 +395,18 @@ def _have_enough(nodes: Nodes, number: int, length: int, start: int, before: int
     at_once, kept, bound = 0, 0, before
     for place in range(nodes.first_member[mask], nodes.first_member[mask + 1]):
         machine = nodes.members[place]
-        found = nodes.found[machine]
-        if found < start:
-            found = _search(nodes, number, machine, length, start, bound)
-            nodes.found[machine] = found
-            if found == NEVER and bound < before:
-                nodes.found[machine] = -NEVER
+        found = nodes.found[slot, machine]
+        if found >= bound:
+            continue
+        if found < start or nodes.sought[machine] != nodes.counters[SEARCH]:
+            found = _search(nodes, number, slot, machine, length, start, bound)
+            nodes.sought[machine] = nodes.counters[SEARCH] if found < NEVER else 0
+            if found == NEVER:
+                continue
         if found == start:
             at_once += 1
             if at_once == wanted:
                 return True
-        if found >= bound:
-            continue
         kept = _keep(nodes, found, kept, wanted)
         if kept == wanted:
             bound = nodes.smallest[wanted - 1]

@@ -305,11 +305,13 @@ class Nodes(NamedTuple):
         Beginning of each step [s], and the next step of its machine; -1 for none.
     level : array of int64, shape (steps, resources)
         What is available in each step.
-    tail, place, found : array of int64, shape (machines,)
-        Last step of each machine while the plan is made; step at which a search goes on; first time from
-        which it has enough [s].
-    smallest : array of int64, shape (machines,)
-        Space for the smallest of these times.
+    tail, sought, smallest : array of int64, shape (machines,)
+        Last step of each machine while the plan is made; last search in which the first time from which it
+        has enough was found; space for the smallest of these times.
+    slots : array of int64, shape (3, slots)
+        Number of the backfill, need and length of the last search for a need, in the slot of the need.
+    place, found : array of int64, shape (slots, machines)
+        Step of each machine at which the next search goes on, and a time before which it has not enough [s].
     known : array of int64, shape (4, 16 * masks)
         Places that were found for requests of each mask: number of the backfill, need, length and beginning
         [s].
@@ -317,16 +319,16 @@ class Nodes(NamedTuple):
         Position after that of the last one.
     chosen : array of int64, shape (machines, 1 + resources)
         Machine and amounts of each part of the allocation that was found.
-    missing : array of int64, shape (resources,)
-        Space for what a pooled request still lacks.
+    wanted, missing : array of int64, shape (resources,)
+        What a request wants of each machine; what a pooled one still lacks.
     least : array of int64, shape (machines, resources)
         Space for what is available throughout a time.
     fits : array of int64, shape (2, needs)
         Number of changes of the free machines at which it was found whether each need fits them, and the
         answer.
-    counters : array of int64, shape (5,)
-        Numbers of steps, of the backfill, of machines that were chosen, of smallest times, and of changes of
-        the free machines.
+    counters : array of int64, shape (6,)
+        Numbers of steps, of the backfill, of machines that were chosen, of smallest times, of changes of the
+        free machines, and of the search.
     """
 
     levels: Levels
@@ -336,23 +338,26 @@ class Nodes(NamedTuple):
     next: Integers
     level: Integers
     tail: Integers
-    place: Integers
-    found: Integers
+    sought: Integers
     smallest: Integers
+    slots: Integers
+    place: NDArray[np.int64]
+    found: NDArray[np.int64]
     known: Integers
     latest: Integers
     chosen: Integers
+    wanted: Integers
     missing: Integers
     least: Integers
     fits: Integers
     counters: Integers
 
 
-STEPS, BACKFILL, CHOSEN, KEPT, CHANGES = range(5)
+STEPS, BACKFILL, CHOSEN, KEPT, CHANGES, SEARCH = range(6)
 """Positions in :attr:`Nodes.counters`."""
 
 PASS, REQUEST, LENGTH, BEGINNING = range(4)
-"""Rows of :attr:`Nodes.known`."""
+"""Rows of :attr:`Nodes.known`, the first ones also of :attr:`Nodes.slots`."""
 
 KNOWN = 16
 """Number of places that a backfill remembers for each mask."""
