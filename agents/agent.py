@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-import inspect
-import json
 import math
 import os
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from hpcsimkit.agents.catalogue import ENCODERS, MASKS, NETWORKS
+from hpcsimkit.agents.model_agent import MODULE, ModelAgent
 from hpcsimkit.agents.networks.model_file import read_model, write_model
 from hpcsimkit.agents.networks.numpy_networks import Network, Tensors
+from hpcsimkit.agents.stored_parts import described, known_class, restored, tell_needs
 from hpcsimkit.envs.interfaces import Encoder, Mask, actions_of, shape_of
 from hpcsimkit.errors import UsageError
-from hpcsimkit.io.catalogue import Catalogue
+from hpcsimkit.jobs.views import views
 from hpcsimkit.kernel.decision import Answering, Decision
-from hpcsimkit.kernel.parameters import Parameters
 from hpcsimkit.kernel.system import System
-
-if TYPE_CHECKING:
-    from hpcsimkit.agents.networks.model_metadata import NamedPart
 
 __all__ = ["Agent"]
 
@@ -97,6 +93,10 @@ class Agent(Answering):
             about=self.about,
         )
 
+    def _repr_html_(self) -> str:
+        """Return what the agent sees and answers, and facts of its training, for notebooks."""
+        return str(views().agent_html(self, repr(self.network)))
+
     @property
     def draws(self) -> bool:  # type: ignore[override]
         """Whether runs with other seeds may differ: actions are sampled."""
@@ -159,16 +159,20 @@ class Agent(Answering):
     # --- saving and loading --------------------------------------------------------------------------
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the agent into one file; see :mod:`~hpcsimkit.agents.networks.model_file`."""
+        """Write the agent into one file; see :mod:`~hpcsimkit.agents.networks.model_file`.
+
+        A warning tells which classes of a notebook or a script the file will need to be loaded.
+        """
         about = {
             "stage": self.stage,
             "sample": self.sample,
-            "encoder": _described(self.encoder, ENCODERS),
-            "mask": _described(self.mask, MASKS),
+            "encoder": described(self.encoder, ENCODERS),
+            "mask": described(self.mask, MASKS),
             "network": {"kind": self.network.kind, "activation": self.network.activation},
             "about": dict(self.about or {}),
         }
         write_model(path, self.network.tensors, about)
+        tell_needs(path, self.encoder, self.mask)
 
     @classmethod
     def load(
@@ -206,9 +210,13 @@ class Agent(Answering):
         tensors, values = read_model(path)
         about = Metadata.checked(values, path)
         try:
+            if about.network.kind == MODULE:
+                given = {"encoder": encoder, "mask": mask, "parts": parts, "sample": sample}
+                of_module: Any = ModelAgent.restored(tensors, values, about, given)
+                return of_module
             agent = cls(
-                _restored(about.encoder, Encoder, encoder, ENCODERS, parts),
-                _restored(about.mask, Mask, mask, MASKS, parts),
+                restored(about.encoder, Encoder, encoder, ENCODERS, parts),
+                restored(about.mask, Mask, mask, MASKS, parts),
                 _network(tensors, about.network.kind, about.network.activation),
                 about.stage,
                 sample=about.sample if sample is None else sample,
@@ -233,58 +241,8 @@ class Agent(Answering):
             raise UsageError(f"1 to {MOST_ACTIONS} actions are needed, found {self.mask.actions}")
 
 
-def _described(part: Parameters, known: Catalogue[type[Any]]) -> dict[str, Any]:
-    """Return the name and the parameters of an encoder or mask, as JSON data."""
-    kind = type(part)
-    parameters = {key: getattr(part, key) for key in inspect.signature(kind).parameters}
-    module = kind.__module__.partition("@")[0]  # for a file only its name, wherever it is
-    try:
-        plain = json.loads(json.dumps(parameters, allow_nan=False))
-    except (TypeError, ValueError) as error:
-        raise UsageError(f"{part!r} cannot be written into a model file: {error}") from None
-    return {"name": known.name_of(kind) or f"{module}:{kind.__name__}", "parameters": plain}
-
-
-def _restored(
-    described: NamedPart, base: type[Any], given: Any, known: Catalogue[type[Any]], parts: Any
-) -> Any:
-    """Create an encoder or mask from its description, or check a given one against it."""
-    if given is not None:
-        if _described(given, known) != described.model_dump():
-            raise UsageError(f"made for {described.name}({described.parameters}), given {given!r}")
-        return given
-    if described.name not in known:
-        return _own(described.name, base, parts)(**described.parameters)
-    kind = _known(described.name, base, known)
-    described.check_parameters(kind)
-    return kind(**described.parameters)
-
-
-def _known(name: str, base: type[Any], known: Catalogue[type[Any]]) -> type[Any]:
-    """Return a registered class, which may be that of another distribution."""
-    kind = known[name]
-    if not (isinstance(kind, type) and issubclass(kind, base)):
-        raise UsageError(f"{name!r} needs a subclass of {base.__name__}, found {kind!r}")
-    return kind
-
-
 def _network(tensors: Tensors, kind: str, activation: str) -> Network:
     """Create a network of a registered kind."""
     if kind not in NETWORKS:
         raise UsageError(f"a network of a known kind is needed ({', '.join(NETWORKS)}), found {kind!r}")
-    return _known(kind, Network, NETWORKS)(tensors, activation)
-
-
-def _own(name: str, base: type[Any], parts: Any) -> type[Any]:
-    """Return a class from the user's module, and from no other place."""
-    module, _, attribute = name.rpartition(":")
-    if parts is None:
-        raise UsageError(
-            f"made for {name}, which is not the kit's own: hand it to Agent.load, or say where it is: "
-            f"parts={module}, for evaluate --parts {module}"
-        )
-    found = getattr(parts, attribute, None)
-    if not (isinstance(found, type) and issubclass(found, base)):
-        where = getattr(parts, "__name__", repr(parts)).partition("@")[0]
-        raise UsageError(f"made for {name}; {where} has no {base.__name__} {attribute!r}")
-    return found
+    return known_class(kind, Network, NETWORKS)(tensors, activation)

@@ -25,6 +25,7 @@ ENCODERS: Catalogue[type[Encoder]] = Catalogue(
         "PairProspects": "hpcsimkit.agents.spaces.prospects:PairProspects",
         "QueueWindow": "hpcsimkit.agents.spaces.encoders:QueueWindow",
         "RequestsAndMachines": "hpcsimkit.agents.spaces.encoders:RequestsAndMachines",
+        "RunningJobs": "hpcsimkit.agents.spaces.running_jobs:RunningJobs",
         "StartOrHold": "hpcsimkit.agents.cush.rows:StartOrHold",
         "WaitingJobs": "hpcsimkit.agents.rlscheduler.encoder:WaitingJobs",
         "WholeState": "hpcsimkit.agents.schedinspector.whole_state:WholeState",

@@ -50,6 +50,14 @@ def ctrl_c() -> Iterator[None]:
     signal.signal(signal.SIGINT, before)
 
 
+@pytest.fixture(autouse=True)
+def pictures_are_closed() -> Iterator[None]:
+    """Figures of pyplot, which keeps them, do not pile up."""
+    yield
+    if "matplotlib.pyplot" in sys.modules:
+        sys.modules["matplotlib.pyplot"].close("all")
+
+
 @pytest.fixture(scope="session", autouse=True)
 def loaded_is_no_better_than_compiled() -> Iterator[None]:
     """Which simulator ``"auto"`` takes does not depend on what the tests before have loaded."""

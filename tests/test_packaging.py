@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import importlib
 import os
 import shutil
 import subprocess
@@ -243,3 +245,20 @@ def test_editable_install_from_the_folder_that_holds_a_clone(
     )
     install(environment, "--editable", clone)
     check_commands(environment, cwd=tmp_path, expected_in=clone)
+
+
+@pytest.mark.parametrize("door", ["", ".plots", ".rl", ".stats"])
+def test_names_for_types_and_at_run_time_are_the_same(root: Path, door: str) -> None:
+    """Each public name is imported for the sake of types, listed, and loaded on first use."""
+    module = importlib.import_module(f"hpcsimkit{door}")
+    tree = ast.parse(Path(str(module.__file__)).read_text())
+    block = next(node for node in tree.body if isinstance(node, ast.If))
+    typed = {
+        alias.name for node in ast.walk(block) if isinstance(node, ast.ImportFrom) for alias in node.names
+    }
+    assert typed | ({"__version__"} if not door else set()) == set(module.__all__)
+    assert set(module.__all__) <= set(dir(module))
+    for name in module.__all__:
+        assert getattr(module, name) is not None
+    with pytest.raises(AttributeError, match=f"module 'hpcsimkit{door}' has no attribute 'no_such_name'"):
+        module.no_such_name  # noqa: B018

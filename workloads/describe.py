@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsimkit.errors import WorkloadError
+from hpcsimkit.jobs.views import views
 from hpcsimkit.jobs.workload import Column, Workload
 from hpcsimkit.workloads.readers.local_time import calendar_of, local_time
 from hpcsimkit.workloads.readers.sieve import FORMAT, UNREAD, USED
@@ -74,6 +75,13 @@ class Description:
         hours = {f"{hour:02d}": int(count) for hour, count in enumerate(self.by_hour)}
         days = {name: int(count) for name, count in zip(self.day_names, self.by_weekday, strict=True)}
         return {"name": self.name, **sections, "jobs by hour": hours, "jobs by weekday": days}
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        """Return the tables beside each other, for notebooks."""
+        return str(views().description_html(self))
 
     def __str__(self) -> str:
         tables = {title: rows for title, rows in self.to_dict().items() if title != "name" and rows}

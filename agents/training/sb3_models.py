@@ -1,8 +1,8 @@
-"""Conversion of trained Stable-Baselines3 models to agents of the kit: exact, or refused.
+"""Conversion of trained Stable-Baselines3 models to agents of the kit, which choose as the models do.
 
-An agent is the chain of dense layers from observations to actions and nothing else. Anything before or around
-that chain (a features extractor, normalised observations, a custom policy class) would be lost, and the agent
-would choose otherwise than the model. Such a model is refused, with the name of the unsupported part.
+An :class:`Agent` is the chain of dense layers from observations to actions and nothing else: it needs no
+Stable-Baselines3, and has a file. A model with anything before or around that chain (a features extractor,
+normalised observations, a custom policy class) becomes a :class:`ModelAgent`, which calls the model.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from stable_baselines3.common.vec_env import (
 from stable_baselines3.dqn.policies import DQNPolicy, QNetwork
 
 from hpcsimkit.agents.agent import Agent
+from hpcsimkit.agents.model_agent import ModelAgent
 from hpcsimkit.agents.networks.numpy_networks import Dense
 from hpcsimkit.envs.environment import SchedulingEnv
 from hpcsimkit.errors import UsageError
@@ -44,18 +45,17 @@ ACTIVATIONS: dict[type[torch.nn.Module], str] = {torch.nn.Tanh: "tanh", torch.nn
 
 def agent_of(
     model: Any, env: SchedulingEnv, *, sample: bool = False, about: dict[str, Any] | None = None
-) -> Agent:
-    """Convert a trained Stable-Baselines3 model to an agent that makes the same choices.
+) -> Agent | ModelAgent:
+    """Return an agent that makes the same choices as a trained Stable-Baselines3 model.
 
-    The policy ``MlpPolicy`` of PPO, A2C, DQN and MaskablePPO (and TRPO) is supported, with any ``net_arch``
-    and the activations Tanh and ReLU; rewards may have been normalised. Everything else is refused: other
-    features extractors (CnnPolicy, MultiInputPolicy, custom ones), custom policy classes, recurrent and
-    quantile policies, state-dependent exploration, ``VecNormalize`` of observations, ``VecFrameStack`` and
-    other wrappers that change observations or actions.
+    The policy ``MlpPolicy`` of PPO, A2C, DQN, TRPO and MaskablePPO, with any ``net_arch`` and the activations
+    Tanh and ReLU, becomes an :class:`~hpcsimkit.agents.agent.Agent`, which has a file; rewards may have been
+    normalised. Everything else becomes a :class:`~hpcsimkit.agents.model_agent.ModelAgent`: custom features
+    extractors and policies, recurrent and quantile policies, ``VecNormalize`` and ``VecFrameStack``,
+    observation wrappers. Actions that are no option are never taken.
 
     A model loaded without its environment does not know whether observations were normalised or wrapped. Load
-    it with that environment, ``PPO.load(file, env=...)``, to have this checked. Wrappers of single
-    environments are detected if they are an ``ObservationWrapper`` or ``ActionWrapper`` of Gymnasium.
+    it with that environment, ``PPO.load(file, env=...)``.
 
     Parameters
     ----------
@@ -71,10 +71,27 @@ def agent_of(
     Raises
     ------
     UsageError
-        A part of the model would be lost; the message names it, and the supported models.
+        The model is none, has other observations or actions than the environment, or its environment is
+        wrapped in a way that cannot be repeated; the message names it.
     """
-    _must_be_none(model, _between(model, env))
-    return Agent(env.encoder, env.mask, dense_of(model), env.stage, sample=sample, about=about)
+    lost = [*_in_model(model), *_in_wrappers(model)]
+    if not lost:
+        _must_be_none(model, _of_another(model, env))
+        return Agent(env.encoder, env.mask, dense_of(model), env.stage, sample=sample, about=about)
+    if not hasattr(model, "predict"):
+        _must_be_none(model, iter(lost))
+    if not [*_in_wrappers(model)]:
+        _must_be_none(model, _of_another(model, env))
+    return ModelAgent(model, env.encoder, env.mask, stage=env.stage, sample=sample, about=about)
+
+
+def _in_model(model: Any) -> Iterator[str]:
+    """Yield the parts of a model besides dense layers from observations to actions."""
+    policy = getattr(model, "policy", None)
+    found = list(_in_policy(policy))
+    yield from found
+    if not found:
+        yield from _in_layers(*_layers_of(policy))
 
 
 def dense_of(model: Any) -> Dense:
@@ -87,12 +104,7 @@ def dense_of(model: Any) -> Dense:
     """
     policy = getattr(model, "policy", None)
     _must_be_none(model, _in_policy(policy))
-    layers: list[Any]
-    if isinstance(policy, DQNPolicy):
-        layers = list(policy.q_net.q_net)
-    else:
-        layers = [*policy.mlp_extractor.policy_net, policy.action_net]  # type: ignore[union-attr]
-    linear, between = layers[::2], layers[1::2]
+    linear, between = _layers_of(policy)
     _must_be_none(model, _in_layers(linear, between))
     tensors: dict[str, NDArray[np.float32]] = {}
     for number, layer in enumerate(linear):
@@ -101,6 +113,15 @@ def dense_of(model: Any) -> Dense:
         tensors[f"weight.{number}"] = weight
         tensors[f"bias.{number}"] = np.zeros(len(weight), dtype=np.float32) if bias is None else bias
     return Dense(tensors, activation=ACTIVATIONS[type(between[0])] if between else "tanh")
+
+
+def _layers_of(policy: Any) -> tuple[list[Any], list[Any]]:
+    """Return the layers of a supported policy, and what is between them."""
+    if isinstance(policy, DQNPolicy):
+        layers = list(policy.q_net.q_net)
+    else:
+        layers = [*policy.mlp_extractor.policy_net, policy.action_net]
+    return layers[::2], layers[1::2]
 
 
 def _must_be_none(model: Any, found: Iterator[str]) -> None:
@@ -165,7 +186,7 @@ def _in_layers(linear: Sequence[Any], between: Sequence[Any]) -> Iterator[str]:
         yield "it ends with an activation"
 
 
-def _between(model: Any, env: SchedulingEnv) -> Iterator[str]:
+def _in_wrappers(model: Any) -> Iterator[str]:
     """Yield the wrappers that change observations or actions between the environment and the model."""
     vector = getattr(model, "env", None)
     while isinstance(vector, VecEnvWrapper):
@@ -179,6 +200,10 @@ def _between(model: Any, env: SchedulingEnv) -> Iterator[str]:
         for wrapper in (gymnasium.ObservationWrapper, gymnasium.ActionWrapper):
             if any(vector.env_is_wrapped(wrapper)):
                 yield f"its environment is wrapped in {wrapper.__name__}"
+
+
+def _of_another(model: Any, env: SchedulingEnv) -> Iterator[str]:
+    """Yield observations and actions that are not those of the environment."""
     shape = getattr(getattr(model, "observation_space", None), "shape", None)
     if shape != env.observation_space.shape:
         yield f"it sees observations of shape {shape}, the environment gives {env.observation_space.shape}"

@@ -10,99 +10,100 @@ from pages.markdown import code, summary, table
 
 TASKS: dict[str, dict[str, tuple[str, ...]]] = {
     "Run a simulation": {
-        "hpcsimkit": ("Simulation", "make", "System", "Observer", "ServiceTime"),
-        "hpcsimkit.kernel.begun": ("BeginAt", "Begun", "begun_at", "begun_in"),
-        "hpcsimkit.kernel.observers": ("Promises",),
+        "hpcsimkit": (
+            *("Simulation", "Workload", "Result", "make", "Restart", "ServiceTime", "begun_at"),
+            *("System", "Observer", "Promises"),
+        ),
+        "hpcsimkit.kernel.begun": ("BeginAt", "Begun", "begun_in"),
     },
     "Describe jobs and clusters": {
-        "hpcsimkit": ("Job", "Request", "Workload", "Cluster", "Nodes", "Machines", "Allocation"),
-        "hpcsimkit.cluster.files": ("read_machines",),
-        "hpcsimkit.slurm.profile": ("Slurm",),
+        "hpcsimkit": (
+            *("Job", "Request", "Cluster", "Nodes", "Machines", "Partition", "Partitions", "Allocation"),
+            *("Calendar", "Window", "Failures", "Outage", "Outages", "Slurm", "read_machines"),
+        ),
     },
     "Read or generate a workload": {
-        "hpcsimkit": ("default_workload", "read_swf", "write_swf"),
-        "hpcsimkit.workloads": (
-            "read_log",
-            "read_sacct",
-            "read_job_table",
-            "LublinModel",
-            "Mimic",
-            "with_estimates",
-            "describe",
+        "hpcsimkit": (
+            *("default_workload", "read_log", "read_swf", "read_sacct", "read_job_table", "write_swf"),
+            *("write_job_table", "LublinModel", "Mimic", "with_estimates"),
         ),
     },
     "Write a policy or a stage": {
         "hpcsimkit": (
-            "Pipeline",
-            "Order",
-            "Inspector",
-            "Placement",
-            "Backfiller",
-            "Estimator",
-            "Policy",
-            "check_policy",
+            *("Pipeline", "Policy", "Order", "Inspector", "Placement", "Backfiller", "Estimator"),
+            *("Admission", "Preemptor", "check_policy", "reserve"),
         ),
-        "hpcsimkit.policies": ("EASY", "Conservative", "MachineOrder"),
-        "hpcsimkit.kernel.reservation": ("reserve",),
     },
-    "Answer decisions": {
-        "hpcsimkit": ("External", "Decision"),
-    },
-    "Evaluate results": {
-        "hpcsimkit": ("Result", "measure"),
-        "hpcsimkit.results.breakdown": ("breakdown",),
-        "hpcsimkit.results.difference": ("compare_results", "summarize_moves"),
-        "hpcsimkit.reports.report": ("write_report",),
-        "hpcsimkit.reports.sweep.report": ("write_sweep_report",),
-    },
-    "Ask a question about a workload": {
+    "Stages of the kit": {
         "hpcsimkit": (
-            "describe",
-            "compare",
-            "validate",
-            "what_if",
-            "predict",
-            "advise",
-            "explain",
-            "evaluate",
+            *("FCFS", "SJF", "SAF", "LargestFirst", "XFactor", "EASY", "Conservative", "FirstFit"),
+            *("BestFit", "WorstFit", "BreadthFirst", "DepthFirst", "MachineOrder"),
+        ),
+    },
+    "Compare policies, and ask other questions": {
+        "hpcsimkit": (
+            *("compare", "Sweep", "describe", "evaluate", "explain", "what_if", "predict", "advise"),
+            *("validate", "Experiment", "Processes"),
         ),
         "hpcsimkit.experiments.comparison.case": ("Case",),
         "hpcsimkit.experiments.questions.question": ("Answer",),
-    },
-    "Run experiments from settings": {
-        "hpcsimkit": ("Sweep",),
+        "hpcsimkit.experiments.questions.compare": ("Compared",),
+        "hpcsimkit.experiments.sweep.object_sweep": ("ObjectSweep",),
+        "hpcsimkit.experiments.sweep.swept": ("Swept",),
         "hpcsimkit.experiments.sweep.sweep_run": ("SweepRun",),
         "hpcsimkit.experiments.sweep.results": ("SweepResults",),
-        "hpcsimkit.experiments.comparison.experiment": ("Experiment",),
         "hpcsimkit.experiments.comparison.campaign": ("Campaign",),
-        "hpcsimkit.experiments.training.training": ("Training",),
-        "hpcsimkit.experiments.training.training_run": ("TrainingRun",),
         "hpcsimkit.experiments.evaluation.evaluation": ("Evaluation",),
     },
+    "Statistics for a paper": {
+        "hpcsimkit": ("Metric", "measure"),
+        "hpcsimkit.stats": (
+            *("SweepTable", "means", "differences", "ranks", "ratios", "mean_ratios", "headline"),
+            *("breakdown", "compare_results", "summarize_moves", "Mean", "Comparison", "Ranking"),
+            *("SavedResults", "write_report", "write_sweep_report"),
+        ),
+    },
+    "Draw results and workloads": {
+        "hpcsimkit.plots": (
+            *("plot_gantt", "plot_queue", "plot_busy", "plot_wait", "plot_wait_tail", "plot_slowdown"),
+            *("plot_fairness", "plot_start_modes", "plot_availability", "plot_week", "plot_changes"),
+            *("plot_moves", "plot_resource", "plot_heat_map", "plot_values", "plot_means"),
+            *("plot_intervals", "plot_ranks", "plot_hours", "plot_weekdays", "plot_sizes"),
+            *("plot_durations", "plot_accuracy", "plot_offered_load", "ZoomChart", "busy_window"),
+            *("new_figure", "save_figure", "legend_above", "line_styles"),
+        ),
+    },
+    "Answer decisions": {
+        "hpcsimkit": ("External", "Decision", "Answering"),
+        "hpcsimkit.rl": ("play", "default_choice", "RandomChoice", "Replay", "with_agent"),
+    },
     "Use an environment": {
-        "hpcsimkit.envs.environment": ("SchedulingEnv",),
-        "hpcsimkit.envs.gymnasium_vector": ("SchedulingVectorEnv",),
-        "hpcsimkit.envs.vector_environment": ("SchedulingVecEnv",),
-        "hpcsimkit.envs.scenario": ("Scenario",),
-        "hpcsimkit.envs.interfaces": ("Encoder", "Mask", "Reward"),
+        "hpcsimkit.rl": (
+            *("SchedulingEnv", "SchedulingVecEnv", "SchedulingVectorEnv", "SeatsAECEnv", "TurnTaking"),
+            *("Episode", "Player", "Scenario", "Setup"),
+        ),
     },
     "Choose observations, masks, rewards and episodes": {
         "hpcsimkit": ("check_encoder", "check_reward"),
-        "hpcsimkit.agents.spaces.encoders": ("QueueWindow",),
-        "hpcsimkit.agents.spaces.masks": ("QueueSlots",),
-        "hpcsimkit.agents.spaces.rewards": ("FinalScore", "Improvement"),
-        "hpcsimkit.agents.spaces.episodes": ("Windows", "Generated"),
+        "hpcsimkit.rl": (
+            *("Encoder", "QueueWindow", "RequestsAndMachines", "Mask", "Slots", "QueueSlots"),
+            *("AcceptReject", "JobMachine", "Reward", "MinusMeanWait", "MinusMeanBoundedSlowdown"),
+            *("FinalScore", "Improvement", "Utilisation", "Episodes", "Windows", "Generated", "Fixed"),
+            *("InTurn", "AnyOf", "Dispatch", "TwoLevel"),
+        ),
     },
     "Train and use an agent": {
-        "hpcsimkit.agents.training.ppo": ("PPO",),
-        "hpcsimkit.agents.training.dql": ("DQL",),
-        "hpcsimkit.agents.training.sb3": ("SB3PPO",),
-        "hpcsimkit.agents.agent": ("Agent",),
+        "hpcsimkit.rl": (
+            *("Agent", "ModelAgent", "agent_of", "Dense", "RandomAgent", "ConstantSlot"),
+            *("PPO", "PPOSettings", "A2C", "DQL", "DQLSettings", "CrossEntropy", "CrossEntropySettings"),
+            *("SB3PPO", "SB3A2C", "SB3DQN", "SB3Trainer", "SB3Settings", "Together", "Callback", "Pruning"),
+            *("Training", "TrainingRun"),
+        ),
         "hpcsimkit": ("check_agent",),
     },
     "Handle errors": {
-        "hpcsimkit": ("HpcsimkitError",),
-        "hpcsimkit.errors": ("UsageError", "ScheduleError", "ImpossibleScheduleError"),
+        "hpcsimkit": ("HpcsimkitError", "UsageError"),
+        "hpcsimkit.errors": ("ScheduleError", "ImpossibleScheduleError"),
     },
 }
 """Names by task and by the module from which they are imported."""

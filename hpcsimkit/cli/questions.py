@@ -81,10 +81,11 @@ def validate(
 
     Simulates a policy on a log with recorded waits. Prints the error of the start times, and the waits by
     partition, QOS and size as distributions: means and their ratio, Wasserstein and Kolmogorov-Smirnov
-    distance; what explains the errors, as far as the log tells; and a grade of the starts, the waits and the
-    use of the machine, with their thresholds. Writes the waits, also by hour of the day, as validation.csv,
-    the grades as agreement.csv, the explanation as residue.csv, and a picture of it, the queue and the
-    utilisation over time as validation.png.
+    distance; the waits by cause (limits, resources, priority and others); what explains the errors, as far
+    as the log tells; and a grade of the starts, the waits and the use of the machine, with their thresholds.
+    Writes the waits, also by hour of the day, as validation.csv, their causes, also by partition, QOS,
+    account and size, as causes.csv, the grades as agreement.csv, the explanation of the errors as
+    residue.csv, and a picture of it, the queue and the utilisation over time as validation.png.
     """
     from hpcsimkit.experiments.questions.validate import ValidationQuestion
 

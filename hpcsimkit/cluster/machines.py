@@ -25,6 +25,7 @@ from hpcsimkit.jobs.columns import AMOUNT_LIMIT
 from hpcsimkit.jobs.constraint import SIGNS, counted, satisfied
 from hpcsimkit.jobs.job import Job, Request
 from hpcsimkit.jobs.queue import DEEP, JobQueue
+from hpcsimkit.jobs.views import views
 from hpcsimkit.jobs.workload import Workload
 
 __all__ = ["Machines"]
@@ -199,6 +200,10 @@ class Machines(Cluster[MachineLevel, Allocation]):
 
     def __repr__(self) -> str:
         return f"Machines({len(self)}: {amounts_text(self.resources, self.totals)})"
+
+    def _repr_html_(self) -> str:
+        """Return the kinds of machines as a table, for notebooks."""
+        return str(views().machines_html(self))
 
     @cached_property
     def numbers(self) -> Mapping[str | int, int]:

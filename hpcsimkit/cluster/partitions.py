@@ -19,6 +19,7 @@ from hpcsimkit.errors import ScheduleError, UsageError, close_words
 from hpcsimkit.io.units import resource_amount
 from hpcsimkit.jobs.columns import TIME_LIMIT
 from hpcsimkit.jobs.job import Job
+from hpcsimkit.jobs.views import views as shown
 from hpcsimkit.jobs.workload import Workload
 
 __all__ = ["COLUMNS", "Partition", "Partitions", "View"]
@@ -314,6 +315,10 @@ class Partitions(Cluster[Any, Any]):
     def __repr__(self) -> str:
         each = zip(self.parts, self.views, strict=True)
         return f"Partitions({', '.join(f'{part.name}: {view.cluster!r}' for part, view in each)})"
+
+    def _repr_html_(self) -> str:
+        """Return the partitions with their limits as a table, for notebooks."""
+        return str(shown().partitions_html(self))
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Progress bars of campaigns, sweeps, trainings and evaluations, shown on terminals only."""
+"""Progress bars: of commands, on terminals only; and of functions, where the caller asks for one."""
 
 from __future__ import annotations
 
@@ -44,6 +44,45 @@ def show_runs(
             bar.count(f"{finished} of {len(done)} {unit}", sum(done.values()), sum(sizes.values()), "jobs/s")
 
         yield tell
+
+
+@contextmanager
+def show_tasks(
+    sizes: Mapping[str, int], unit: str = "jobs", *, progress: bool = False
+) -> Iterator[Callable[[str, int], None]]:
+    """Show the progress of tasks in a notebook or on a terminal, if asked for; yields ``tell(task, done)``.
+
+    Parameters
+    ----------
+    sizes : mapping of str to int
+        Size of each task by name.
+    unit : str
+        Unit of the sizes. Default: ``"jobs"``.
+    progress : bool
+        Whether a bar of tqdm is shown; a notebook has its own kind. Default: False.
+    """
+    if not progress:
+        yield lambda task, done: None
+        return
+    done = dict.fromkeys(sizes, 0)
+    with _tqdm()(total=sum(sizes.values()), unit=f" {unit}") as bar:
+
+        def tell(task: str, ended: int) -> None:
+            bar.update(max(ended - done[task], 0))
+            done[task] = max(ended, done[task])
+
+        yield tell
+
+
+def _tqdm() -> Any:
+    """Return the bar of tqdm for this place; a notebook without widgets has that of terminals."""
+    import warnings
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of widgets that are not installed
+        from tqdm.auto import tqdm
+
+    return tqdm
 
 
 @contextmanager

@@ -15,6 +15,7 @@ __all__ = [
     "JOB_COLUMNS",
     "LOG_COLUMNS",
     "OPTIONAL_COLUMNS",
+    "RECORD_COLUMNS",
     "REQUIRED_COLUMNS",
     "TIME_LIMIT",
     "Column",
@@ -47,7 +48,14 @@ GATE_COLUMNS = ("dependency", "begin_time", "hold_until", "array_job", "array_li
 TEXT_COLUMNS = ("dependency", "licenses")
 """Columns that may be given as texts: they become numbers with labels, an empty text -1."""
 
-OPTIONAL_COLUMNS = (*LOG_COLUMNS, "qos", "kind", *YES_OR_NO, "constraint", "node_list", *GATE_COLUMNS)
+RECORD_COLUMNS = ("recorded_reason", "recorded_held_time", "recorded_backfilled", "recorded_priority")
+"""Columns of what Slurm recorded about waits: the last reason (a number with labels), the time from the
+submission until the job was eligible [s], whether backfill started it (1 or 0), and its priority."""
+
+OPTIONAL_COLUMNS = (
+    *(*LOG_COLUMNS, "qos", "kind", *YES_OR_NO, "constraint", "node_list"),
+    *(*GATE_COLUMNS, *RECORD_COLUMNS),
+)
 JOB_COLUMNS = REQUIRED_COLUMNS + LOG_COLUMNS[:7]
 """Columns that are fields of a :class:`~hpcsimkit.jobs.job.Job`, in the order of the fields."""
 

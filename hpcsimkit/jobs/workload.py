@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from itertools import repeat
@@ -25,7 +25,9 @@ from hpcsimkit.jobs.columns import (
     checked_columns,
     numbered_texts,
 )
+from hpcsimkit.jobs.frames import read_frame
 from hpcsimkit.jobs.job import UNKNOWN, Job, Request
+from hpcsimkit.jobs.views import views
 
 if TYPE_CHECKING:
     import pandas
@@ -117,6 +119,27 @@ class Workload:
 
     def __repr__(self) -> str:
         return f"Workload({self.name!r}, {len(self)} jobs, machine_size={self.machine_size})"
+
+    def _repr_html_(self) -> str:
+        """Return size, load, first jobs and a picture, for notebooks."""
+        return str(views().workload_html(self))
+
+    def __iter__(self) -> Iterator[Job]:
+        """Iterate over the jobs, in the order of the log."""
+        return iter(self.jobs)
+
+    def __getitem__(self, which: Any) -> Any:
+        """Return a column by name, a job by number, or the workload of a slice, a mask or row numbers.
+
+        >>> w = Workload({"submit_time": [0, 5, 9], "run_time": [1, 1, 1], "nodes": [1, 2, 3]})
+        >>> w["nodes"].tolist(), w[-1].submit_time, len(w[:2]), len(w[w["nodes"] > 1])
+        ([1, 2, 3], 9, 2, 2)
+        """
+        if isinstance(which, str):
+            return self.column(which)
+        if isinstance(which, int | np.integer):
+            return self.jobs[which]
+        return self.select(which)
 
     def column(self, name: str) -> Column:
         """Return one column, int64, shape (jobs,), read-only; an absent optional column is all -1."""
@@ -243,6 +266,92 @@ class Workload:
         import pandas
 
         return pandas.DataFrame({name: np.asarray(column) for name, column in self.columns.items()})
+
+    def head(self, jobs: int = 5) -> pandas.DataFrame:
+        """Return the first jobs as a table, with the names of users, queues and so on where the log has them.
+
+        >>> w = Workload({"submit_time": [0, 5], "run_time": [1, 1], "nodes": [1, 2]})
+        >>> w.head(1).shape
+        (1, 5)
+        """
+        first = self.select(slice(0, jobs))
+        frame = first.to_frame()
+        for name in frame.columns.intersection(list(self.labels)):
+            texts = [self.label(name, number) if number >= 0 else "" for number in frame[name].tolist()]
+            frame[name] = np.array(texts, dtype=object)
+        return frame
+
+    def describe(self) -> Any:
+        """Return descriptive statistics: a :class:`~hpcsimkit.workloads.describe.Description`.
+
+        Raises
+        ------
+        WorkloadError
+            There is no job.
+        """
+        return views().description(self)
+
+    def plot(self, kind: str | None = None, ax: Any = None) -> Any:
+        """Draw the workload.
+
+        Parameters
+        ----------
+        kind : {"hours", "weekdays", "sizes", "durations", "accuracy", "load"}, optional
+            One plot; by default all of them in a new figure.
+        ax : Axes, optional
+            Axes to draw one plot on; by default those of a new figure.
+
+        Returns
+        -------
+        Axes or array of Axes
+            The axes of one plot, or those of all.
+        """
+        return views().plot_workload(self, kind, ax)
+
+    @classmethod
+    def from_frame(
+        cls,
+        frame: pandas.DataFrame,
+        machine_size: int | None = None,
+        name: str = "jobs",
+        *,
+        resources: Sequence[str] = (),
+        **columns: str,
+    ) -> Workload:
+        """Return the workload of a data frame with one row per job.
+
+        Dates of submission become seconds since the first one, durations seconds, and texts numbers with
+        labels. A missing value of an optional column is unknown.
+
+        Parameters
+        ----------
+        frame : pandas.DataFrame
+            Table with columns ``submit_time``, ``run_time``, ``nodes`` and any others of a workload.
+        machine_size : int, optional
+            Number of nodes of the machine. Default: unknown.
+        name : str
+            Name of the workload. Default: ``"jobs"``.
+        resources : sequence of str
+            Columns with resource requests, such as ``["cpus", "gpus"]``. Default: none.
+        **columns : str
+            Names in the table of columns that are called otherwise: ``nodes="NNodes"``.
+
+        Raises
+        ------
+        WorkloadError
+            A column is missing, unknown, or has values that it cannot have.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> dates = pd.to_datetime(["2026-01-05 08:00", "2026-01-05 08:01"])
+        >>> table = pd.DataFrame({"Submit": dates, "run_time": [60, 30], "nodes": 1, "user": ["ann", "bob"]})
+        >>> w = Workload.from_frame(table, machine_size=4, submit_time="Submit")
+        >>> w.submit_time.tolist(), w.labels["user"]
+        ([0, 60], ('ann', 'bob'))
+        """
+        read, labels, header = read_frame(frame, name, columns)
+        return cls(read, machine_size, name, header=header, resources=tuple(resources), labels=labels)
 
     @classmethod
     def from_jobs(cls, jobs: Iterable[Job], machine_size: int | None = None, name: str = "jobs") -> Workload:

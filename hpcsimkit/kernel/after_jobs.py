@@ -14,10 +14,10 @@ from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.gate import Gate, Held, rows_by_number
 from hpcsimkit.kernel.system import System
 
-__all__ = ["AfterJobs", "Term", "terms_of"]
+__all__ = ["AFTER_FAILED", "AfterJobs", "JobNumbers", "Term", "terms_of"]
 
 KINDS = ("after", "afterany", "afterok", "afternotok", "singleton")
-FAILED = (0, 4, 5)
+AFTER_FAILED = (0, 4, 5)
 """Status (SWF field 11) of jobs that did not end well."""
 
 STATE = re.compile(r"\([a-z ]*\)")
@@ -147,7 +147,7 @@ class AfterJobs(Gate):
         self._asked_of: dict[int, list[tuple[Term, _Condition]]] = defaultdict(list)
         self._names = _Names(workload)
         texts: dict[tuple[int, int], _Condition] = {}
-        jobs_of = _Numbers(workload)
+        jobs_of = JobNumbers(workload)
         column = workload.column("dependency")
         for row in (column >= 0).nonzero()[0].tolist():
             number = int(column[row])
@@ -162,7 +162,7 @@ class AfterJobs(Gate):
             self._condition_of[row] = condition
         _refuse_cycles(workload, self._condition_of, self._asked_of)
 
-    def _condition(self, terms: list[Term], row: int, jobs_of: _Numbers, *, any_of: bool) -> _Condition:
+    def _condition(self, terms: list[Term], row: int, jobs_of: JobNumbers, *, any_of: bool) -> _Condition:
         """Return the condition of a job, which the other jobs then know of."""
         others: list[tuple[int, Term]] = []
         ignored = False
@@ -213,7 +213,7 @@ class AfterJobs(Gate):
         """Return the jobs whose conditions are decided by the end of a job."""
         row = job.index
         status = system.workload.column("status")[row]
-        well = row not in system.ledger.incomplete and status not in FAILED
+        well = row not in system.ledger.incomplete and status not in AFTER_FAILED
         return self._over(row, system, well=well)
 
     def after_reject(self, job: Job, system: System) -> Iterable[Job]:
@@ -266,7 +266,7 @@ class _Names:
         return self.waiting.pop(rows[place], None) if place < len(rows) else None
 
 
-class _Numbers:
+class JobNumbers:
     """The jobs by their numbers, names and arrays."""
 
     def __init__(self, workload: Workload) -> None:

@@ -14,6 +14,7 @@ from hpcsimkit.cluster.opaque import Allocation, Level
 from hpcsimkit.errors import ScheduleError, StalledError, UsageError
 from hpcsimkit.jobs.job import Job
 from hpcsimkit.jobs.queue import JobQueue
+from hpcsimkit.jobs.views import views
 from hpcsimkit.kernel.decision import Answering, Decision, External
 from hpcsimkit.kernel.ledger import Mode
 from hpcsimkit.kernel.policy import (
@@ -131,6 +132,10 @@ class Pipeline(Policy):
         self.max_candidates = max_candidates
         self.max_interval = max_interval
         self.max_rejections = max_rejections
+
+    def _repr_html_(self) -> str:
+        """Return a diagram of the seats, for notebooks."""
+        return str(views().pipeline_html(self, SEATS))
 
     @property
     def queue_order(self) -> Order:

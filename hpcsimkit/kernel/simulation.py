@@ -24,6 +24,7 @@ from hpcsimkit.kernel.begun import Begun
 from hpcsimkit.kernel.clock import Clock, gc_frozen
 from hpcsimkit.kernel.decision import Decision
 from hpcsimkit.kernel.event_order import TextbookOrder
+from hpcsimkit.kernel.given_policy import GivenPolicy, name_of, policy_of
 from hpcsimkit.kernel.guard import Guard, guarded
 from hpcsimkit.kernel.observers import Observer
 from hpcsimkit.kernel.partitioned import run_of
@@ -58,8 +59,9 @@ class Simulation:
     ----------
     workload : Workload
         The jobs, each of which must fit the cluster (see :meth:`Workload.fitting`).
-    policy : Policy
-        The scheduler; the run uses its own copy.
+    policy : Policy, Stage or str
+        The scheduler, of which the run uses its own copy; a stage, for a pipeline with no other one; or the
+        name of a policy, such as ``"sjf+easy"``.
     cluster : Cluster or int, optional
         The cluster, or a number of nodes; by default the workload's ``machine_size``. With
         :class:`~hpcsimkit.cluster.partitions.Partitions`, each partition has its own copy of the policy.
@@ -82,16 +84,15 @@ class Simulation:
 
     Examples
     --------
-    >>> from hpcsimkit.kernel.pipeline import Pipeline
     >>> w = Workload({"submit_time": [0, 1, 2], "run_time": [10, 10, 5], "nodes": [2, 4, 1]}, machine_size=4)
-    >>> Simulation(w, Pipeline()).run().start_time.tolist()
+    >>> Simulation(w, "fcfs").run().start_time.tolist()
     [0, 10, 20]
     """
 
     def __init__(
         self,
         workload: Workload,
-        policy: Policy,
+        policy: GivenPolicy,
         cluster: AnyCluster | int | None = None,
         *,
         observers: Sequence[Observer] = (),
@@ -102,7 +103,8 @@ class Simulation:
         if setup is not None and (options or cluster is not None):
             raise UsageError("one of 'setup' and single options is needed, both are given")
         self.workload = workload
-        self.policy = policy
+        name = name_of(policy) if name is None and isinstance(policy, str) else name
+        self.policy = policy = policy_of(policy)
         self.observers = tuple(observers)
         self.choices: list[tuple[str, int]] = []
         with guarded(name if name is not None else type(policy).__name__):
@@ -132,6 +134,14 @@ class Simulation:
         self._seconds = 0.0
         self._result: Result | None = None  # of another simulator
         self._finished: Result | None = None  # of a run that may pause
+
+    def __getstate__(self) -> dict[str, Any]:
+        if self._run is not None and not self._over:
+            raise UsageError(
+                "a run cannot be copied or pickled between its decisions: repeat its choices in another "
+                "Simulation, or keep a snapshot; a SchedulingEnv can be copied and pickled"
+            )
+        return self.__dict__
 
     @property
     def system(self) -> System:

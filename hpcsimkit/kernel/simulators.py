@@ -1,7 +1,7 @@
-"""Other programs that run simulations by the rules of the kernel.
+"""Other programs that run simulations by the rules of the kernel, and the names of policies.
 
-The kernel simulates with SimPy. ``hpcsimkit`` registers the compiled simulator, a package above this one,
-which is imported only when a simulation is run that it may take.
+The kernel simulates with SimPy. ``hpcsimkit`` registers the compiled simulator and the names of policies,
+packages above this one, which are imported only when a simulation needs them.
 """
 
 from __future__ import annotations
@@ -15,10 +15,20 @@ if TYPE_CHECKING:
 
     from hpcsimkit.kernel.begun import Begun
     from hpcsimkit.kernel.decision import Decision
+    from hpcsimkit.kernel.policy import Policy
     from hpcsimkit.kernel.system import System
     from hpcsimkit.results.result import Result
 
-__all__ = ["LOADERS", "LOADERS_OF_SEATS", "Pausing", "PausingSimulator", "Simulator", "pausing", "taking"]
+__all__ = [
+    "LOADERS",
+    "LOADERS_OF_SEATS",
+    "MAKERS",
+    "Pausing",
+    "PausingSimulator",
+    "Simulator",
+    "pausing",
+    "taking",
+]
 
 
 class Simulator(Protocol):
@@ -34,6 +44,9 @@ class Simulator(Protocol):
         (2, jobs), or None. The verification of the schedule is faster with them, and does not rely on them.
         """
 
+
+MAKERS: list[Callable[[str], Policy]] = []
+"""Functions that return the policy of a name; the first one is used."""
 
 LOADERS: list[Callable[[], Simulator]] = []
 """Functions that import and return a simulator; the first one that takes a simulation runs it."""

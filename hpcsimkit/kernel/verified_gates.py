@@ -1,11 +1,14 @@
-"""Verification that finished schedules keep to begin times, holds, limits of arrays, and licences."""
+"""Verification that finished schedules keep to dependencies, begin times, holds, arrays and licences."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Container, Iterator
 
 import numpy as np
+from numpy.typing import NDArray
 
+from hpcsimkit.kernel.after_jobs import AFTER_FAILED, AfterJobs, JobNumbers, Term, terms_of
 from hpcsimkit.kernel.job_gates import ArrayLimits, BeginTimes, Licenses
 from hpcsimkit.kernel.setup import Setup
 from hpcsimkit.kernel.verified_capacity import Use, excess
@@ -13,16 +16,85 @@ from hpcsimkit.results.result import Result
 
 __all__ = ["impossible_through_gates"]
 
+NEVER = 2**62
+
 
 def impossible_through_gates(setup: Setup, result: Result) -> Iterator[str]:
     """Yield jobs that start though a gate holds them."""
     for gate in setup.all_gates:
-        if isinstance(gate, BeginTimes):
+        if isinstance(gate, AfterJobs):
+            yield from _before_others(result, () if setup.begun is None else setup.begun.started)
+        elif isinstance(gate, BeginTimes):
             yield from _too_early(gate.columns[0], result)
         elif isinstance(gate, ArrayLimits):
             yield from _too_many_of_an_array(result.by_attempt)
         elif isinstance(gate, Licenses):
             yield from _too_many_licences(gate, result.by_attempt)
+
+
+# --- dependencies ------------------------------------------------------------------------------------------
+
+
+def _before_others(result: Result, running: Container[int]) -> Iterator[str]:
+    """Yield jobs that start before their dependencies are met; those that run at the begin are as given."""
+    column = result.workload.column("dependency")
+    jobs_of, well = JobNumbers(result.workload), _ended_well(result)
+    before: dict[int, int] = {}  # ends of the earlier jobs of each row's user and name
+    for row in np.flatnonzero((column >= 0) & (result.start_time >= 0)).tolist():
+        if row in running:
+            continue
+        terms, any_of = terms_of(result.workload.label("dependency", int(column[row])))
+        if not before and any(term.kind == "singleton" for term in terms):
+            before = _ends_before(result)
+        met = [
+            each
+            for term in terms
+            for each in ([before[row]] if term.kind == "singleton" else _met(term, jobs_of, result, well))
+        ]
+        due = (min if any_of else max)(met, default=0)
+        start = result.start_time[row]
+        if start < due:
+            when = "can never be met" if due == NEVER else f"is met at t={due} s"
+            text = result.workload.label("dependency", int(column[row]))
+            yield f"{_job(result, row)} starts at t={start} s, though its dependency {text!r} {when}"
+
+
+def _met(term: Term, jobs_of: JobNumbers, result: Result, well: NDArray[np.bool_]) -> Iterator[int]:
+    """Yield the times from which a condition is met by each of its jobs; 0 where a result does not tell."""
+    others = jobs_of.named(term.job)
+    if not others:
+        yield 0  # of another part of the log: counts as met
+    for other in others:
+        rejected = result.start_time[other] < 0
+        if term.kind in ("afterok", "afternotok") and well[other] != (term.kind == "afterok"):
+            yield NEVER
+        elif rejected:  # at a time that a result does not tell
+            yield 0
+        elif term.kind == "after":
+            yield int(result.start_time[other]) + term.delay
+        else:
+            yield int(result.end_time[other])
+
+
+def _ended_well(result: Result) -> NDArray[np.bool_]:
+    """Return which jobs have ended well: by the log, and neither at their limit nor after a failure."""
+    failed = np.isin(result.workload.column("status"), AFTER_FAILED)
+    return (result.start_time >= 0) & ~result.killed & ~failed
+
+
+def _ends_before(result: Result) -> dict[int, int]:
+    """Return the last end of all earlier jobs of the same user and name, by row."""
+    users, names = (result.workload.column(name).tolist() for name in ("user", "executable"))
+    ends, found = result.end_time.tolist(), {}
+    last: dict[tuple[int, int], int] = defaultdict(int)
+    for row in result.workload.arrival_order.tolist():
+        key = users[row], names[row]
+        found[row] = last[key]
+        last[key] = max(last[key], ends[row])
+    return found
+
+
+# --- times and limits --------------------------------------------------------------------------------------
 
 
 def _too_early(column: str, result: Result) -> Iterator[str]:

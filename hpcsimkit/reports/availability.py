@@ -13,7 +13,6 @@ from hpcsimkit.reports.figures import (
     INK,
     MUTED,
     PAPER,
-    axes_of,
     format_duration,
     line_styles,
     style,
@@ -21,6 +20,7 @@ from hpcsimkit.reports.figures import (
     wrapped,
 )
 from hpcsimkit.reports.gantt import STOPPED, reserved
+from hpcsimkit.reports.given import Given, draw_each, results_of
 from hpcsimkit.reports.picture import Picture, grid_figure, without_time
 from hpcsimkit.reports.time_axis import TimeAxis
 from hpcsimkit.reports.time_plots import BINS, HATCH, bin_means
@@ -47,8 +47,8 @@ class Use(NamedTuple):
 
 @style()
 def plot_availability(
-    result: Result, ax: Axes | None = None, *, edges: Floats | None = None, colour: str = INK
-) -> Axes:
+    results: Given, ax: Any = None, *, edges: Floats | None = None, colour: str = INK
+) -> Any:
     """Draw the use of the capacity over time [%]: the exact mean in each bin.
 
     From below: jobs at work whose work was kept, and, in red, work that was lost because a job was stopped.
@@ -57,15 +57,27 @@ def plot_availability(
 
     Parameters
     ----------
-    result : Result
-        Schedule to draw.
+    results : Result, several, or mapping of str to Result
+        Schedules to draw, each on axes of its own.
+    ax : Axes or sequence of Axes, optional
+        Axes to draw on, one per schedule; by default those of a new figure.
     edges : array of float, shape (bins + 1,), optional
         Edges of the bins [s]. By default `BINS` bins over the whole time.
+
+    Returns
+    -------
+    Axes or array of Axes
+        The axes of one schedule, or those of several.
     """
+    given = results_of(results)
+    bins = _edges(given) if edges is None else edges
+    return draw_each(given, ax, lambda result, each: _draw_use(result, each, bins, colour), 7.5, 2.5)
+
+
+def _draw_use(result: Result, ax: Axes, edges: Floats, colour: str) -> None:
+    """Draw the use of the capacity in one schedule."""
     from matplotlib.patches import StepPatch
 
-    ax = axes_of(ax, 7.5, 2.5)
-    edges = _edges({result.policy: result}) if edges is None else edges
     axis, use = TimeAxis(float(edges[0]), float(edges[-1]), calendar_of(result.workload)), _use(result, edges)
     at = axis.at(edges)
 
@@ -82,7 +94,6 @@ def plot_availability(
         ax.stairs(open_to_all, at, baseline=None, color=INK, linestyle="--", linewidth=0.9)
     axis.apply(ax)
     ax.set(ylabel=f"{RESOURCE_NAMES.get(result.unit, result.unit)} [%]", ylim=(0, 105), yticks=[0, 50, 100])
-    return ax
 
 
 def draw_availability(results: plots.Results) -> Picture | None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
 
+from hpcsimkit.errors import UsageError
 from hpcsimkit.reports.classes import TOP, groups_of
 from hpcsimkit.reports.figures import (
     DAY,
@@ -29,16 +30,21 @@ from hpcsimkit.reports.figures import (
     title,
     wrapped,
 )
+from hpcsimkit.reports.given import Given, results_of
 from hpcsimkit.reports.picture import WIDTH, Picture
 from hpcsimkit.reports.plots import CENTRED, POINTS, Results
 from hpcsimkit.results.breakdown import By
 from hpcsimkit.results.difference import MOVES, compare_results, summarize_moves
+from hpcsimkit.results.result import Result
 
 if TYPE_CHECKING:
     import pandas
     from matplotlib.axes import Axes
 
 __all__ = ["draw_difference", "plot_changes", "plot_moves"]
+
+Moves: TypeAlias = Mapping[str, Any]
+"""Tables of :func:`~hpcsimkit.results.difference.compare_results` by the name of the second policy."""
 
 COLOURS = {
     "earlier": (HEAT, INK),
@@ -78,9 +84,20 @@ def draw_difference(results: Results) -> Picture | None:
     )
 
 
+def _moves_of(given: Given | Moves) -> Moves:
+    """Return the tables of moves that a plot is given, or those of its results against the first one."""
+    kept = list(given.values()) if isinstance(given, Mapping) else []
+    if kept and not any(isinstance(each, Result) for each in kept):
+        return cast("Moves", given)
+    (_, first), *others = results_of(cast("Given", given)).items()
+    if not others:
+        raise UsageError("differences need two results, found one")
+    return {name: compare_results(first, result) for name, result in others}
+
+
 @style()
 def plot_changes(
-    moves: Mapping[str, pandas.DataFrame],
+    results: Given | Moves,
     ax: Axes | None = None,
     *,
     styles: Mapping[str, Line] | None = None,
@@ -89,14 +106,15 @@ def plot_changes(
 
     Parameters
     ----------
-    moves : mapping of str to pandas.DataFrame
-        Tables of :func:`~hpcsimkit.results.difference.compare_results` by the name of the second policy.
+    results : mapping of str to Result or to DataFrame
+        Results, each compared with the first one; or tables of
+        :func:`~hpcsimkit.results.difference.compare_results` by the name of the second policy.
     ax : Axes, optional
         Axes to draw on; by default those of a new figure.
     styles : mapping of str to Line, optional
         Styles of the curves; by default those of `line_styles`.
     """
-    ax = axes_of(ax)
+    moves, ax = _moves_of(results), axes_of(ax)
     for name, table in moves.items():
         colour, dash, _ = (styles or line_styles(moves))[name]
         change = np.sort(table.change.dropna().to_numpy())
@@ -121,8 +139,12 @@ def plot_changes(
 
 
 @style()
-def plot_moves(moves: Mapping[str, pandas.DataFrame], ax: Axes | None = None) -> Axes:
-    """Draw the shares of jobs that start earlier, at the same time and later [%]: one bar per policy."""
+def plot_moves(results: Given | Moves, ax: Axes | None = None) -> Axes:
+    """Draw the shares of jobs that start earlier, at the same time and later [%]: one bar per policy.
+
+    Parameters are those of :func:`plot_changes`.
+    """
+    moves = _moves_of(results)
     ax = axes_of(ax, 5.0, 0.8 + 0.3 * len(moves))
     left = np.zeros(len(moves))
     for move, (colour, text) in COLOURS.items():

@@ -1,6 +1,7 @@
 """Style of figures: colours, line styles, number formats, and saving.
 
-The global state of matplotlib is not changed: all figures are `Figure` objects created without pyplot.
+The settings of matplotlib are not changed. Figures of reports are `Figure` objects without pyplot, which
+would keep them; axes that a user asks for belong to pyplot, so that a notebook and ``plt.show()`` show them.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
@@ -35,6 +37,8 @@ __all__ = [
     "duration_axis",
     "format_duration",
     "format_number",
+    "image_uri",
+    "in_pyplot",
     "inline_svg",
     "legend_above",
     "line_styles",
@@ -173,10 +177,28 @@ def style() -> Iterator[None]:
 
     It can be used as a decorator, ``@style()``.
     """
-    from matplotlib import rc_context
+    from matplotlib import rcParams
 
-    with rc_context(cast("Any", STYLE)):  # the type stubs require literal keys
+    settings = cast("Any", rcParams)  # the type stubs require literal keys
+    before = {key: settings[key] for key in STYLE}
+    settings.update(STYLE)
+    try:
         yield
+    finally:
+        settings.update(before)  # not all settings: pyplot may have chosen its backend in the block
+
+
+_OF_PYPLOT: ContextVar[bool] = ContextVar("_OF_PYPLOT", default=False)
+
+
+@contextmanager
+def in_pyplot() -> Iterator[None]:
+    """Let the figures that are made in a block belong to pyplot, which shows them in a notebook."""
+    token = _OF_PYPLOT.set(True)
+    try:
+        yield
+    finally:
+        _OF_PYPLOT.reset(token)
 
 
 @style()
@@ -190,7 +212,12 @@ def new_figure(
     """
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(width, height), layout=options.pop("layout", "constrained"))
+    made: Any = Figure
+    if _OF_PYPLOT.get():
+        from matplotlib import pyplot
+
+        made = pyplot.figure
+    figure: Figure = made(figsize=(width, height), layout=options.pop("layout", "constrained"))
     figure.subplots(rows, columns, squeeze=False, **options)
     return figure
 
@@ -206,8 +233,11 @@ def panels(count: int, width: float, height: float, columns: int = 3) -> tuple[F
 
 
 def axes_of(ax: Axes | None, width: float = 7.5, height: float = 4.0) -> Axes:
-    """Return the axes to draw on: the caller's, or those of a new figure."""
-    return ax if ax is not None else new_figure(width, height).axes[0]
+    """Return the axes to draw on: the caller's, or those of a new figure of pyplot."""
+    if ax is not None:
+        return ax
+    with in_pyplot():
+        return new_figure(width, height).axes[0]
 
 
 def width_of(ax: Axes) -> float:
@@ -236,6 +266,15 @@ def save_figure(figure: Figure, path: str | os.PathLike[str], dpi: int = 150) ->
     _print(figure, buffer, kind, dpi=dpi)
     write_bytes(target, buffer.getvalue())
     return target
+
+
+def image_uri(figure: Figure, dpi: int = 100) -> str:
+    """Return a figure as the address of an image in a page: PNG as base64."""
+    from base64 import b64encode
+
+    buffer = io.BytesIO()
+    _print(figure, buffer, "png", dpi=dpi)
+    return f"data:image/png;base64,{b64encode(buffer.getvalue()).decode()}"
 
 
 def _print(figure: Figure, buffer: io.BytesIO, kind: str, **options: Any) -> None:

@@ -29,7 +29,7 @@ from hpcsimkit.reports.figures import (
 from hpcsimkit.reports.held_plots import draw_held
 from hpcsimkit.reports.partition_plots import draw_partitions
 from hpcsimkit.reports.picture import WIDTH, Picture, grid_figure, without_time
-from hpcsimkit.reports.time_plots import BINS
+from hpcsimkit.reports.time_plots import BINS, Look
 from hpcsimkit.reports.week import draw_week
 from hpcsimkit.results.resource_metrics import RESOURCE_NAMES
 from hpcsimkit.results.result import Result
@@ -126,10 +126,11 @@ def _over_time(results: plots.Results) -> Picture:
     for row, (name, line) in enumerate(line_styles(results).items()):
         queue, *busy = figure.axes[columns * row : columns * (row + 1)]
         steps, size = results[name].timeline(), results[name].size
-        plots.plot_queue(steps, queue, edges=edges, colour=line.colour, calendar=calendar)
+        look = Look(line.colour)
+        plots.draw_queue(steps, queue, edges, look, calendar)
         for ax, resource in zip(busy, resources, strict=True):
             if first.placements is None:
-                plots.plot_busy(steps, size, ax, edges=edges, colour=line.colour, calendar=calendar)
+                plots.draw_busy(steps, size, ax, edges, look, calendar)
             else:
                 plots.plot_resource(results[name], resource, ax, edges=edges, colour=line.colour)
         title(queue, wrapped(name, 100, lines=1))
@@ -180,7 +181,7 @@ def _gantt(results: plots.Results) -> Picture:
     begin, end = plots.busy_window(results, max(GANTT_JOBS, 10 * len(names)))
     for place, (name, result) in enumerate(shown.items()):
         ax = figure.axes[place]
-        title(plots.plot_gantt(result, (begin, end), ax), wrapped(name, 52, lines=1))
+        title(plots.plot_gantt(result, ax, window=(begin, end)), wrapped(name, 52, lines=1))
         if place % columns:
             ax.set_ylabel("")
             ax.tick_params(axis="y", left=not names, labelleft=not names)
@@ -279,7 +280,9 @@ def draw_comparison(results: plots.Results, metrics: Mapping[str, Mapping[str, f
     best = min(results, key=lambda name: metrics[name]["mean_wait_time"] or 0.0)
     window = plots.busy_window(results, GANTT_JOBS)
     for ax, name in ((upper, first), (lower, best)):
-        title(plots.plot_gantt(results[name], window, ax), wrapped(f"A busy window: {name}", 60, lines=1))
+        title(
+            plots.plot_gantt(results[name], ax, window=window), wrapped(f"A busy window: {name}", 60, lines=1)
+        )
     without_time(upper)
     with style():
         upper.legend(

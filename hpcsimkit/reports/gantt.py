@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsimkit.cluster.calendar import Calendar, Window
-from hpcsimkit.reports.figures import INK, MODE_COLOURS, MUTED, PAPER, axes_of, count_axis, style
+from hpcsimkit.reports.figures import INK, MODE_COLOURS, MUTED, PAPER, count_axis, style
+from hpcsimkit.reports.given import Given, draw_each, results_of
 from hpcsimkit.reports.time_axis import TimeAxis
 from hpcsimkit.results.attempts import Downtime, Outcome
 from hpcsimkit.results.node_numbers import assign_nodes, most_at_once
@@ -81,7 +82,7 @@ def _when_started(result: Result, begin: int, jobs: int) -> int:
 
 
 @style()
-def plot_gantt(result: Result, window: tuple[int, int] | None = None, ax: Axes | None = None) -> Axes:
+def plot_gantt(results: Given, ax: Any = None, *, window: tuple[int, int] | None = None) -> Any:
     """Draw the allocations of jobs as rectangles, coloured by start mode.
 
     For counted nodes, node numbers are assigned after the run by a sweep (`assign_nodes`); a job has a
@@ -95,13 +96,34 @@ def plot_gantt(result: Result, window: tuple[int, int] | None = None, ax: Axes |
 
     Parameters
     ----------
-    result : Result
-        Schedule to draw.
+    results : Result, several, or mapping of str to Result
+        Schedules to draw, each on axes of its own.
+    ax : Axes or sequence of Axes, optional
+        Axes to draw on, one per schedule; by default those of a new figure.
     window : (int, int), optional
         Begin and end of the window [s of the log's clock]; by default `busy_window`.
+
+    Returns
+    -------
+    Axes or array of Axes
+        The axes of one schedule, or those of several.
+
+    Examples
+    --------
+    >>> from hpcsimkit import Simulation, Workload
+    >>> w = Workload({"submit_time": [0, 0], "run_time": [9, 4], "nodes": [3, 2]}, machine_size=4)
+    >>> plot_gantt(Simulation(w, "fcfs").run()).get_ylim()
+    (np.float64(0.0), np.float64(4.0))
     """
-    ax = axes_of(ax, 7.5, 3.0)
-    begin, end = window or busy_window({result.policy: result})
+    given = results_of(results)
+    window = window or busy_window(given)
+    height = 3.0 if len(given) == 1 else 2.4
+    return draw_each(given, ax, lambda result, each: _draw_schedule(result, window, each), 7.5, height)
+
+
+def _draw_schedule(result: Result, window: tuple[int, int], ax: Axes) -> None:
+    """Draw the allocations of one schedule."""
+    begin, end = window
     axis = TimeAxis(begin, end, calendar_of(result.workload), "in the window")
     axis.apply(ax)
     ax.grid(visible=False)
@@ -123,7 +145,6 @@ def plot_gantt(result: Result, window: tuple[int, int] | None = None, ax: Axes |
         stopped &= (np.append(each.end_time, end)[parts.job] < end) & (parts.job != OUTAGE)
         right = corners[stopped, 2, 0]
         ax.vlines(right, parts.low[stopped], parts.high[stopped], color=STOPPED, linewidth=0.9)
-    return ax
 
 
 def _hatch(corners: Floats, ax: Axes) -> None:

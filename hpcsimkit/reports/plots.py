@@ -1,7 +1,8 @@
 """Plots of schedules: each function draws results on axes and returns them.
 
-Every function takes an `ax` (by default that of a new figure) and never calls pyplot. Values are not
-smoothed; the docstrings describe where points are thinned or binned.
+Every function takes a result, several, or a mapping of them by name, and an `ax`, by default that of a new
+figure of pyplot, which a notebook shows. Values are not smoothed; the docstrings describe where points are
+thinned or binned.
 """
 
 from __future__ import annotations
@@ -31,7 +32,8 @@ from hpcsimkit.reports.figures import (
     width_of,
 )
 from hpcsimkit.reports.gantt import busy_window, plot_gantt
-from hpcsimkit.reports.time_plots import plot_busy, plot_queue, plot_resource
+from hpcsimkit.reports.given import Given, Results, legend_if_own, results_of
+from hpcsimkit.reports.time_plots import draw_busy, draw_queue, plot_busy, plot_queue, plot_resource
 from hpcsimkit.results.result import MODE_NAMES, Result
 
 if TYPE_CHECKING:
@@ -39,10 +41,13 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 __all__ = [
+    "Results",
     "apart",
     "busy_window",
     "cumulative",
     "draw_boxes",
+    "draw_busy",
+    "draw_queue",
     "draw_shades",
     "plot_boxes",
     "plot_busy",
@@ -61,7 +66,6 @@ __all__ = [
     "user_slowdowns",
 ]
 
-Results = Mapping[str, Result]
 Floats = NDArray[np.float64]
 
 POINTS = 400
@@ -75,15 +79,15 @@ BESIDE: dict[str, Any] = {"xytext": (7, 0), "textcoords": "offset points", "va":
 
 
 @style()
-def plot_wait(results: Results, ax: Axes | None = None) -> Axes:
+def plot_wait(results: Given, ax: Axes | None = None) -> Axes:
     """Draw the cumulative distribution of wait times [% of jobs] on a logarithmic axis that includes zero.
 
     Curves are evaluated at no more than `POINTS` wait times; each point is exact.
 
     Parameters
     ----------
-    results : mapping of str to Result
-        Results by the name of the policy.
+    results : Result, several, or mapping of str to Result
+        Results, by the name of the policy.
     ax : Axes, optional
         Axes to draw on; by default those of a new figure.
 
@@ -96,7 +100,9 @@ def plot_wait(results: Results, ax: Axes | None = None) -> Axes:
     >>> ax.lines[0].get_ydata().tolist()
     [50.0, 100.0, 100.0]
     """
-    return plot_waits({name: _finite(result.wait_time) for name, result in results.items()}, results, ax)
+    given = results_of(results)
+    drawn = plot_waits({name: _finite(result.wait_time) for name, result in given.items()}, given, ax)
+    return legend_if_own(drawn, ax, given)
 
 
 @style()
@@ -125,15 +131,15 @@ def plot_waits(waits: Mapping[str, Floats], names: Iterable[str], ax: Axes | Non
 
 
 @style()
-def plot_wait_tail(results: Results, ax: Axes | None = None) -> Axes:
+def plot_wait_tail(results: Given, ax: Axes | None = None) -> Axes:
     """Draw the share of jobs that wait longer than a time, on logarithmic axes: the tail of the distribution.
 
     Curves are evaluated at no more than `POINTS` wait times; each point is exact. A curve ends at the
     longest wait.
     """
-    ax = axes_of(ax)
-    waits = {name: _finite(result.wait_time) for name, result in results.items()}
-    for name, line in line_styles(results).items():
+    given, ax, own = results_of(results), axes_of(ax), ax
+    waits = {name: _finite(result.wait_time) for name, result in given.items()}
+    for name, line in line_styles(given).items():
         at, share = cumulative(waits[name])
         longer = 100 * np.maximum(1 - share, 1e-9)  # outside the axes at the longest wait, where it is 0
         ax.plot(at[at >= 1], longer[at >= 1], drawstyle="steps-post", **_drawn(name, line))
@@ -145,29 +151,29 @@ def plot_wait_tail(results: Results, ax: Axes | None = None) -> Axes:
     ax.set_yticks([], minor=True)
     if not _longest(waits):
         ax.text(0.5, 0.5, "no job waits", transform=ax.transAxes, ha="center", color=MUTED)
-    return ax
+    return legend_if_own(ax, own, given)
 
 
 @style()
-def plot_slowdown(results: Results, ax: Axes | None = None) -> Axes:
+def plot_slowdown(results: Given, ax: Axes | None = None) -> Axes:
     """Draw bounded slowdowns (threshold 10 s) as one box per policy on a logarithmic axis.
 
     The box is the interquartile range, its line the median; the whiskers extend from the 5th to the 95th
     percentile, the diamond is the mean and the cross the maximum.
     """
-    values = {name: _finite(result.bounded_slowdown()) for name, result in results.items()}
+    values = {name: _finite(result.bounded_slowdown()) for name, result in results_of(results).items()}
     ax = plot_boxes(values, axes_of(ax, 7.5, 0.8 + 0.32 * len(values)))
     ax.set_xlabel("bounded slowdown (1 = no wait)")
     return ax
 
 
 @style()
-def plot_fairness(results: Results, ax: Axes | None = None) -> Axes:
+def plot_fairness(results: Given, ax: Axes | None = None) -> Axes:
     """Draw the mean bounded slowdown of each user: one box per policy, as in `plot_slowdown`.
 
     Users have equal weights, regardless of their numbers of jobs; at most `POINTS` users are drawn as dots.
     """
-    values = {name: user_slowdowns(result) for name, result in results.items()}
+    values = {name: user_slowdowns(result) for name, result in results_of(results).items()}
     ax = plot_boxes(values, axes_of(ax, 7.5, 0.8 + 0.32 * len(values)), dots=True)
     ax.set_xlabel("mean bounded slowdown of a user's jobs (1 = no wait)")
     return ax
@@ -323,24 +329,27 @@ def shade(value: float, least: float, most: float) -> tuple[float, float, float,
 
 
 @style()
-def plot_start_modes(results: Results, ax: Axes | None = None) -> Axes:
+def plot_start_modes(results: Given, ax: Axes | None = None) -> Axes:
     """Draw the shares of jobs that started ready, reserved and backfilled: one bar per policy.
 
     Ready jobs fitted when they were first in the queue; reserved jobs had waited as the blocked job with a
     reservation; backfilled jobs started ahead of a blocked job.
     """
-    ax = axes_of(ax, 7.5, 0.8 + 0.3 * len(results))
-    left = np.zeros(len(results))
+    given, own = results_of(results), ax
+    ax = axes_of(ax, 7.5, 0.8 + 0.3 * len(given))
+    left = np.zeros(len(given))
     for mode in MODE_NAMES[1:]:
-        share = np.array([_mode_share(result, mode) for result in results.values()])
-        ax.barh(range(len(results)), share, left=left, height=0.7, color=MODE_COLOURS[mode], label=mode)
+        share = np.array([_mode_share(result, mode) for result in given.values()])
+        ax.barh(range(len(given)), share, left=left, height=0.7, color=MODE_COLOURS[mode], label=mode)
         for place in np.flatnonzero(share >= 4):
             at = left[place] + share[place] / 2
             ax.text(at, float(place), f"{share[place]:.0f} %", color=ON_MODE[mode][0], **CENTRED)
         left += share
-    policy_rows(ax, results)
-    ax.set(xlabel="jobs started [%]", xlim=(0, 100), ylim=(len(results) - 0.4, -0.6))
+    policy_rows(ax, given)
+    ax.set(xlabel="jobs started [%]", xlim=(0, 100), ylim=(len(given) - 0.4, -0.6))
     ax.grid(axis="y", visible=False)
+    if own is None:
+        ax.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=3)
     return ax
 
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hpcsimkit.errors import UsageError
 from hpcsimkit.reports import plots
-from hpcsimkit.reports.figures import ROUND_DURATIONS, axes_of, format_duration, style, title, wrapped
+from hpcsimkit.reports.figures import ROUND_DURATIONS, format_duration, style, title, wrapped
+from hpcsimkit.reports.given import Given, draw_each, results_of
 from hpcsimkit.reports.picture import Picture, grid_figure, without_time
 from hpcsimkit.results.result import Result
 from hpcsimkit.workloads.describe import WEEKDAYS
@@ -18,7 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["draw_week", "plot_week", "weekly_waits"]
+__all__ = ["draw_waits", "draw_week", "plot_week", "weekly_waits"]
 
 MOST = 12
 """Maximum number of policies with a panel."""
@@ -41,20 +44,42 @@ def weekly_waits(result: Result, calendar: Calendar) -> NDArray[np.float64]:
 
 
 @style()
-def plot_week(
-    waits: NDArray[np.float64], ax: Axes | None = None, *, limits: tuple[float, float] | None = None
-) -> Axes:
-    """Draw a table of `weekly_waits`, with stronger colour for longer waits, on a logarithmic scale.
+def plot_week(results: Given, ax: Any = None) -> Any:
+    """Draw the mean waits by weekday and hour of submission, with stronger colour for longer waits.
+
+    The scale is logarithmic, and the same for all results.
 
     Parameters
     ----------
-    waits : array of float, shape (7, 24)
-        Mean waits [s].
-    limits : (float, float), optional
-        Waits of the weakest and of the strongest colour; by default the extremes.
+    results : Result, several, or mapping of str to Result
+        Schedules of a log with dates, each on axes of its own.
+    ax : Axes or sequence of Axes, optional
+        Axes to draw on, one per schedule; by default those of a new figure.
+
+    Raises
+    ------
+    UsageError
+        The log has no dates.
     """
-    ax = axes_of(ax, 5.0, 1.8)
-    least, most = limits or (float(np.nanmin(waits)), float(np.nanmax(waits)))
+    given = results_of(results)
+    workload = next(iter(given.values())).workload
+    calendar = calendar_of(workload)
+    if calendar is None:
+        raise UsageError(f"{workload.name}: a log with dates is needed, found none in its header")
+    waits = {id(result): weekly_waits(result, calendar) for result in given.values()}
+    limits = _limits(waits.values())
+    return draw_each(given, ax, lambda result, each: draw_waits(waits[id(result)], each, limits), 5.0, 1.8)
+
+
+def _limits(waits: Iterable[NDArray[np.float64]]) -> tuple[float, float]:
+    every = np.stack(list(waits))
+    return float(np.nanmin(every)), float(np.nanmax(every))
+
+
+@style()
+def draw_waits(waits: NDArray[np.float64], ax: Axes, limits: tuple[float, float]) -> Axes:
+    """Draw a table of `weekly_waits`; `limits` have the weakest and the strongest colour."""
+    least, most = limits
     plots.draw_shades(waits / KNEE, ax, limits=(least / KNEE, most / KNEE))
     ax.set_xticks(range(0, 25, 6))
     ax.set_yticks(np.arange(7) + 0.5, [day[:3] for day in WEEKDAYS])
@@ -71,12 +96,11 @@ def draw_week(results: plots.Results) -> Picture | None:
     if calendar is None:
         return None
     waits = {name: weekly_waits(result, calendar) for name, result in list(results.items())[:MOST]}
-    every = np.stack(list(waits.values()))
-    limits = float(np.nanmin(every)), float(np.nanmax(every))
+    limits = _limits(waits.values())
     columns = min(2, len(waits))
     figure = grid_figure(-(-len(waits) // columns), columns, height=1.2, gap=0.32, left=0.5, between=0.5)
     for place, (name, table) in enumerate(waits.items()):
-        title(plot_week(table, figure.axes[place], limits=limits), wrapped(name, 52, lines=1))
+        title(draw_waits(table, figure.axes[place], limits), wrapped(name, 52, lines=1))
         if place + columns < len(waits):
             without_time(figure.axes[place])
     for ax in figure.axes[len(waits) :]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from hpcsimkit.errors import UsageError
 from hpcsimkit.io.printable import printable
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.reports.figures import (
@@ -62,7 +63,7 @@ def draw_workload(workload: Workload, machine_size: int | None = None) -> Figure
     title(plot_accuracy(workload, accuracy), "Accuracy of the requested times")
     title(load, "Offered load over time")
     if size and workload.span:
-        plot_offered_load(workload, size, load)
+        plot_offered_load(workload, load, machine_size=size)
     else:
         reason = "all jobs come\nat one instant" if size else "the workload names\nno machine size"
         load.text(0.5, 0.5, f"not defined: {reason}", ha="center", va="center", color=MUTED)
@@ -162,12 +163,16 @@ def plot_accuracy(workload: Workload, ax: Axes | None = None) -> Axes:
 
 
 @style()
-def plot_offered_load(workload: Workload, machine_size: int, ax: Axes | None = None) -> Axes:
+def plot_offered_load(workload: Workload, ax: Axes | None = None, *, machine_size: int | None = None) -> Axes:
     """Draw the offered load over time: the submitted over the available node-seconds in each bin.
 
     If jobs request resources, it is that of the first resource, with the amount `machine_size`. The dashed
-    line is full load: work above it has to wait for later bins.
+    line is full load: work above it has to wait for later bins. By default `machine_size` is that of the
+    workload.
     """
+    machine_size = machine_size or workload.machine_size
+    if not machine_size:
+        raise UsageError(f"{workload.name}: the offered load needs a machine_size, found none")
     ax = axes_of(ax)
     first = int(workload.submit_time.min())
     submit = workload.submit_time - first

@@ -79,7 +79,7 @@ class RecordedNodes:
         return np.array([numbers is not None for numbers in self.machines])
 
     @cached_property
-    def _levels(self) -> MachineLevels:
+    def levels(self) -> MachineLevels:
         """Free amounts of the machines over time."""
         cluster, rows = self.cluster, np.flatnonzero(self.known)
         parts = [self.machines[row] for row in rows.tolist()]
@@ -111,7 +111,7 @@ class RecordedNodes:
         assert own is not None
         submit, start, end = int(self.workload.submit_time[row]), int(self.start[row]), int(self.end[row])
         machines = machines[need.usable(self.cluster.capacity)[machines]]
-        machine, time, free = self._levels
+        machine, time, free = self.levels
         bound = int(time.max()) + 2
         keys = machine * bound + time
         first = np.searchsorted(keys, machines * bound + submit, side="right") - 1

@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsimkit.cluster.machines import Machines
 from hpcsimkit.cluster.opaque import AnyCluster
 from hpcsimkit.cluster.partitions import Partitions
-from hpcsimkit.jobs.timeline import Curve
 from hpcsimkit.results.breakdown import By, classes_of
+from hpcsimkit.results.compared_use import ComparedUse
 from hpcsimkit.results.recorded_nodes import RecordedNodes
 from hpcsimkit.results.validation import NEAR, Validation
 
@@ -142,84 +141,14 @@ class Residue:
     # --- causes ----------------------------------------------------------------------------------------
 
     @cached_property
-    def _submit(self) -> Integers:
-        return self.validation.result.submit_time[self.validation.jobs]
-
-    @cached_property
-    def _starts(self) -> dict[str, Integers]:
-        """Recorded and simulated start times [s]."""
-        return {
-            "recorded": self._submit + self.validation.recorded.astype(np.int64),
-            "simulated": self._submit + self.validation.simulated.astype(np.int64),
-        }
-
-    @cached_property
-    def _groups(self) -> list[tuple[Mask, list[int]]]:
-        """Jobs of the partitions that share machines, and the amounts of the machines."""
-        result, jobs = self.validation.result, self.validation.jobs
-        cluster = self.cluster
-        if not isinstance(cluster, Partitions) or result.started_in is None:
-            machines = cluster if isinstance(cluster, Machines) and self._resources else None
-            amounts = [result.size] if machines is None else _totals(machines, self._resources)
-            return [(np.ones(len(self._submit), dtype=bool), amounts)]
-        started_in = result.started_in[jobs]
-        groups = []
-        for places in _connected(cluster):
-            names = [cluster.names[place] for place in places]
-            if cluster.machines is None:
-                amounts = [sum(cluster.views[place].cluster.size for place in places)]
-            else:
-                numbers = np.unique(np.concatenate([cluster.views[place].numbers for place in places]))
-                part = cluster.machines.subset(numbers.tolist())
-                amounts = _totals(part, self._resources) if self._resources else [part.size]
-            groups.append((np.isin(started_in, names), amounts))
-        return groups
-
-    @cached_property
-    def _resources(self) -> tuple[str, ...]:
-        """Resources that are compared; none for counted nodes."""
-        result = self.validation.result
-        if result.placements is None:
-            return ()
-        return tuple(
-            name for name in result.workload.resources if name in result.placements.cluster.resources
-        )
-
-    @cached_property
-    def _asked(self) -> NDArray[np.float64]:
-        """Total amounts that each job asks for, float64, shape (jobs, resources)."""
-        result, jobs = self.validation.result, self.validation.jobs
-        workload = result.workload
-        if not self._resources:
-            return result.amount[jobs, None].astype(float)
-        factor = np.where(workload.column("spread") == 1, 1, workload.column("nodes"))
-        return np.column_stack([workload.column(name) * factor.astype(float) for name in self._resources])[
-            jobs
-        ]
-
-    def _in_use(self, which: str, group: Mask, *, or_down: bool = False) -> list[Curve]:
-        """Return the amount of each resource that the jobs of a group use over time, or that is down."""
-        result, jobs = self.validation.result, self.validation.jobs
-        start = self._starts[which][group]
-        end = start + (result.end_time - result.start_time)[jobs][group]
-        asked, down = self._asked[group], result.downtime
-        if or_down and down is not None and len(self._groups) == 1:
-            start, end = np.concatenate([start, down.start]), np.concatenate([end, down.end])
-            asked = np.concatenate([asked, down.amounts[:, self._columns]])
-        times = np.concatenate([start, end])
-        return [Curve.of_changes(times, np.concatenate([amount, -amount])) for amount in asked.T]
-
-    @property
-    def _columns(self) -> list[int]:
-        """Columns of the amounts of outages for the resources that are compared."""
-        placements = self.validation.result.placements
-        known = () if placements is None else placements.cluster.resources
-        return [known.index(name) for name in self._resources] or [0]
+    def use(self) -> ComparedUse:
+        """What the jobs ask for and use in both schedules."""
+        return ComparedUse(self.validation, self.cluster)
 
     @property
     def _beginning(self) -> Mask:
-        first = self._submit.min()
-        return (self._submit < first + DAY) & (self._submit.max() >= first + 7 * DAY)
+        first = self.use.submit.min()
+        return (self.use.submit < first + DAY) & (self.use.submit.max() >= first + 7 * DAY)
 
     @cached_property
     def _beyond(self) -> Mask:
@@ -228,23 +157,23 @@ class Residue:
     @cached_property
     def _above(self) -> Mask:
         most = {
-            place: [curve.value.max() for curve in self._in_use("recorded", group)]
-            for place, (group, _) in enumerate(self._groups)
+            place: [curve.value.max() for curve in self.use.in_use("recorded", group)]
+            for place, (group, _) in enumerate(self.use.groups)
             if group.any()
         }
         return (self.validation.error < 0) & self._above_limits("simulated", most)
 
     def _above_limits(self, which: str, limits: Mapping[int, list[float]]) -> Mask:
         """Return which jobs start while more is in use than a group has, or than a limit says."""
-        found = np.zeros(len(self._submit), dtype=bool)
-        for place, (group, amounts) in enumerate(self._groups):
+        found = np.zeros(len(self.use.submit), dtype=bool)
+        for place, (group, amounts) in enumerate(self.use.groups):
             if not group.any():
                 continue
-            start = self._starts[which][group]
+            start = self.use.starts[which][group]
             most = limits.get(place, amounts)
             over = [
                 curve.value[np.searchsorted(curve.time, start)] > limit
-                for curve, limit in zip(self._in_use(which, group), most, strict=True)
+                for curve, limit in zip(self.use.in_use(which, group), most, strict=True)
             ]
             found[group] = np.any(over, axis=0)
         return found
@@ -259,19 +188,19 @@ class Residue:
         lasting = (result.end_time - result.start_time)[jobs]
         numbers = np.flatnonzero(jobs).tolist()
         nodes = self._nodes if self._by_node else None
-        found = np.zeros(len(self._submit), dtype=bool)
-        for group, amounts in self._groups:
+        found = np.zeros(len(self.use.submit), dtype=bool)
+        for group, amounts in self.use.groups:
             if not group.any():
                 continue
-            curves = self._in_use("recorded", group, or_down=True)
+            curves = self.use.in_use("recorded", group, or_down=True)
             free = np.array(amounts)[:, None] - np.array([curve.value for curve in curves])
             for row in np.flatnonzero(group & (self.validation.error < -NEAR)).tolist():
-                start, number = int(self._starts["recorded"][row]), numbers[row]
+                start, number = int(self.use.starts["recorded"][row]), numbers[row]
                 if nodes is not None and nodes.known[number]:
                     first = nodes.earliest(number, self._may_use(number))
                 else:
-                    submit, took = int(self._submit[row]), int(lasting[row])
-                    first = _first_gap(curves[0].time, free, submit, start, took, self._asked[row])
+                    submit, took = int(self.use.submit[row]), int(lasting[row])
+                    first = _first_gap(curves[0].time, free, submit, start, took, self.use.asked[row])
                 found[row] = start - first > NEAR
         return found
 
@@ -282,7 +211,7 @@ class Residue:
         if result.placements is None or "node_list" not in result.workload.columns:
             return None
         start, end = (np.full(len(result.workload), -1) for _ in range(2))
-        start[jobs] = self._starts["recorded"]
+        start[jobs] = self.use.starts["recorded"]
         end[jobs] = start[jobs] + (result.end_time - result.start_time)[jobs]
         return RecordedNodes(result.workload, result.placements.cluster, start, end, result.downtime)
 
@@ -312,17 +241,17 @@ class Residue:
         result, jobs = self.validation.result, self.validation.jobs
         number, _ = classes_of(result, "partition")
         number = number[jobs]
-        found = np.zeros(len(self._submit), dtype=bool)
+        found = np.zeros(len(self.use.submit), dtype=bool)
         for each in np.unique(number):
             rows = np.flatnonzero(number == each)
-            ordered = rows[np.argsort(self._submit[rows], kind="stable")]
+            ordered = rows[np.argsort(self.use.submit[rows], kind="stable")]
             found[ordered[self._reordered(ordered)]] = True
         return found
 
     def _reordered(self, ordered: Integers) -> Mask:
         """Return which of some jobs, in the order of submission, are in such a pair."""
-        recorded, simulated = (starts[ordered] for starts in self._starts.values())
-        submit, asked = self._submit[ordered], self._asked[ordered]
+        recorded, simulated = (starts[ordered] for starts in self.use.starts.values())
+        submit, asked = self.use.submit[ordered], self.use.asked[ordered]
         limit = self.validation.result.workload.requested_time[self.validation.jobs][ordered]
         found = np.zeros(len(ordered), dtype=bool)
         stops = np.searchsorted(submit, np.maximum(recorded, simulated)).tolist()
@@ -336,21 +265,6 @@ class Residue:
                 found[later] |= swapped
                 found[place] |= swapped.any()
         return found
-
-
-def _totals(machines: Machines, resources: tuple[str, ...]) -> list[int]:
-    there = dict(zip(machines.resources, machines.totals, strict=True))
-    return [there[name] for name in resources]
-
-
-def _connected(cluster: Partitions) -> list[list[int]]:
-    """Return the numbers of the partitions, in groups that share machines directly or by others."""
-    groups: list[list[int]] = []
-    for place, view in enumerate(cluster.views):
-        joined = [group for group in groups if any(view.shares_with(cluster.views[other]) for other in group)]
-        groups = [group for group in groups if group not in joined]
-        groups.append([*(other for group in joined for other in group), place])
-    return groups
 
 
 def _first_gap(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-import html
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 
 from hpcsimkit._version import __version__
 from hpcsimkit.jobs.timeline import Steps, Sweep
+from hpcsimkit.jobs.views import views
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.results.attempts import Attempts, Downtime
 from hpcsimkit.results.held import HeldJobs
@@ -252,6 +252,19 @@ class Result:
         """
         return self.sweep().steps
 
+    @property
+    def metrics(self) -> dict[str, float]:
+        """All of :data:`~hpcsimkit.results.metrics.METRICS` by name; NaN where undefined."""
+        return dict(views().metrics_of(self))
+
+    def summary(self) -> pandas.DataFrame:
+        """Return the metrics as a table: ``value``, ``unit``, ``better`` and ``description`` by ``metric``.
+
+        Metrics that are undefined for this result are left out.
+        """
+        found: pandas.DataFrame = views().summary_of(self)
+        return found
+
     def node_numbers(self) -> list[tuple[range, ...]]:
         """Return the intervals of node numbers of each job (:attr:`by_attempt`: attempt), for Gantt charts.
 
@@ -392,6 +405,53 @@ class Result:
 
     # --- display -------------------------------------------------------------------------------------
 
+    def plot(self, kind: str = "wait", ax: Any = None, **options: Any) -> Any:
+        """Draw the schedule.
+
+        Parameters
+        ----------
+        kind : str
+            The plot: ``"wait"``, ``"wait_tail"``, ``"slowdown"``, ``"fairness"``, ``"start_modes"``,
+            ``"gantt"``, ``"queue"``, ``"busy"``, ``"availability"`` or ``"week"``. Default: ``"wait"``.
+        ax : Axes, optional
+            Axes to draw on; by default those of a new figure.
+        **options
+            Further parameters of the plot, such as ``window`` of a Gantt chart.
+
+        Returns
+        -------
+        Axes
+            The axes.
+        """
+        return views().plot_results(self, kind, ax, **options)
+
+    def gantt(
+        self, ax: Any = None, *, window: tuple[int, int] | None = None, interactive: bool = False
+    ) -> Any:
+        """Draw the allocations over time.
+
+        Parameters
+        ----------
+        ax : Axes, optional
+            Axes to draw on; by default those of a new figure.
+        window : (int, int), optional
+            Begin and end of the window [s of the log's clock]; by default a busy one of about 300 jobs.
+        interactive : bool
+            Whether a notebook shows a chart of all jobs that zooms, instead. Default: False.
+
+        Returns
+        -------
+        Axes or ZoomChart
+            The axes, or the chart, which can also be saved as a page.
+        """
+        if interactive:
+            return views().ZoomChart(self)
+        return self.plot("gantt", ax, window=window)
+
+    def queue(self, ax: Any = None, **options: Any) -> Any:
+        """Draw the number of waiting jobs over time; see :func:`~hpcsimkit.reports.time_plots.plot_queue`."""
+        return self.plot("queue", ax, **options)
+
     def __repr__(self) -> str:
         rows = dict(self._rows())
         return (
@@ -405,12 +465,8 @@ class Result:
         return f"{self.size} nodes" if self.placements is None else self.placements.cluster.summary
 
     def _repr_html_(self) -> str:
-        """Return a small table for notebooks."""
-        cells = "".join(
-            f"<tr><th style='text-align:left'>{name}</th><td>{html.escape(value)}</td></tr>"
-            for name, value in self._rows()
-        )
-        return f"<table>{cells}</table>"
+        """Return a table of facts, a busy window and the queue, for notebooks."""
+        return str(views().result_html(self, self._rows()))
 
     def _rows(self) -> list[tuple[str, str]]:
         """Return the rows of the summary table."""

@@ -1,4 +1,4 @@
-"""Models of Stable-Baselines3 become agents that choose the same, or are refused by name."""
+"""Models of Stable-Baselines3 become agents that choose the same, or are called as they are."""
 
 from __future__ import annotations
 
@@ -15,13 +15,21 @@ from sb3_contrib.common.wrappers import ActionMasker
 from stable_baselines3.common.monitor import Monitor
 from stable_baselines3.common.policies import ActorCriticPolicy
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor, FlattenExtractor
-from stable_baselines3.common.vec_env import DummyVecEnv, VecFrameStack, VecMonitor, VecNormalize
+from stable_baselines3.common.vec_env import (
+    DummyVecEnv,
+    VecEnvWrapper,
+    VecFrameStack,
+    VecMonitor,
+    VecNormalize,
+)
 
+from hpcsimkit import Pipeline, Simulation
 from hpcsimkit.agents.agent import Agent
+from hpcsimkit.agents.model_agent import ModelAgent
 from hpcsimkit.agents.training.sb3_models import agent_of, dense_of
 from hpcsimkit.envs.vector_environment import SchedulingVecEnv
 from hpcsimkit.errors import UsageError
-from tests.agents.tiny_problem import small_env
+from tests.agents.tiny_problem import small_env, two_classes
 
 RELU, TANH = torch.nn.ReLU, torch.nn.Tanh
 ON_POLICY = {
@@ -132,7 +140,7 @@ def test_wrappers_that_change_neither_observations_nor_actions(wrapped: Any) -> 
     assert agent_of(model_of("MaskablePPO", wrapped(), net_arch=[8]), small_env()).network.inputs == 25
 
 
-# --- refused by name ---------------------------------------------------------------------------------------
+# --- called as they are, or refused by name ---------------------------------------------------------------------------------------
 
 
 class Doubled(BaseFeaturesExtractor):
@@ -200,35 +208,113 @@ def with_layer(layer: torch.nn.Module) -> Any:
     return model
 
 
-REFUSED: dict[str, tuple[Any, str]] = {
-    "extractor": (lambda: model_of("PPO", features_extractor_class=Doubled), "its features extractor is Doubled"),
-    "extractor of a subclass": (lambda: model_of("A2C", features_extractor_class=Flatter), "its features extractor is Flatter"),
-    "extractor of DQN": (lambda: model_of("DQN", features_extractor_class=Doubled), "its features extractor is Doubled"),
-    "masked extractor": (lambda: model_of("MaskablePPO", features_extractor_class=Doubled), "its features extractor is Doubled"),
-    "VecNormalize": (lambda: model_of("PPO", VecNormalize(scheduling())), r"its observations are normalised \(VecNormalize\)"),
-    "below VecMonitor": (lambda: model_of("PPO", VecMonitor(VecNormalize(scheduling()))), "its observations are normalised"),
-    "VecFrameStack": (lambda: model_of("PPO", VecFrameStack(scheduling(), 3)), "its environment is wrapped in VecFrameStack"),
-    "ObservationWrapper": (lambda: model_of("PPO", DummyVecEnv([lambda: Shifted(small_env())])),
-                           "its environment is wrapped in ObservationWrapper"),
-    "dictionary": (lambda: model_of("PPO", DummyVecEnv([lambda: TwoParts(small_env())]), "MultiInputPolicy"),
-                   "its environment is wrapped in ObservationWrapper"),
-    "own policy": (lambda: model_of("PPO", policy=OwnPolicy), "its policy is OwnPolicy"),
-    "recurrent": (recurrent, "its policy is RecurrentActorCriticPolicy"),
-    "quantiles": (quantiles, "its policy is QRDQNPolicy"),
-    "activation": (lambda: model_of("PPO", activation_fn=torch.nn.ELU), "one of its layers is ELU"),
-    "layer": (lambda: with_layer(torch.nn.LayerNorm(8)), "one of its layers is LayerNorm"),
-    "mixed activations": (lambda: with_layer(RELU()), "its activations differ from layer to layer"),
-}  # fmt: skip
+WHOLE: dict[str, Any] = {
+    "extractor": lambda: model_of("PPO", features_extractor_class=Doubled),
+    "extractor of a subclass": lambda: model_of("A2C", features_extractor_class=Flatter),
+    "extractor of DQN": lambda: model_of("DQN", features_extractor_class=Doubled),
+    "masked extractor": lambda: model_of("MaskablePPO", features_extractor_class=Doubled),
+    "VecNormalize": lambda: model_of("PPO", warmed(VecNormalize(scheduling()))),
+    "below VecMonitor": lambda: model_of("PPO", VecMonitor(warmed(VecNormalize(scheduling())))),
+    "VecFrameStack": lambda: model_of("PPO", VecFrameStack(scheduling(), 3)),
+    "normalised, then stacked": lambda: model_of("PPO", VecFrameStack(warmed(VecNormalize(scheduling())), 2)),
+    "ObservationWrapper": lambda: model_of("PPO", DummyVecEnv([lambda: Shifted(small_env())])),
+    "dictionary": lambda: model_of("PPO", DummyVecEnv([lambda: TwoParts(small_env())]), "MultiInputPolicy"),
+    "own policy": lambda: model_of("PPO", policy=OwnPolicy),
+    "recurrent": recurrent,
+    "quantiles": quantiles,
+    "activation": lambda: model_of("PPO", activation_fn=torch.nn.ELU),
+    "layer": lambda: with_layer(torch.nn.LayerNorm(8)),
+    "mixed activations": lambda: with_layer(RELU()),
+}
 
 
-@pytest.mark.parametrize("what", REFUSED)
-def test_what_would_be_lost_is_refused_by_name(what: str) -> None:
-    make, problem = REFUSED[what]
-    with pytest.raises(
-        UsageError, match=rf"^\w+ cannot be made an agent: {problem}.*; supported are MlpPolicy of PPO"
-    ) as caught:
-        agent_of(make(), small_env())
-    assert "\n" not in str(caught.value)
+def warmed(normalising: Any) -> Any:
+    """Return a normalising environment that has seen some observations."""
+    normalising.reset()
+    for action in (0, 1, 0, 1):
+        normalising.step(np.array([action]))
+    normalising.training = False
+    return normalising
+
+
+def raw_observations(model: Any) -> Any:
+    """The observations of the environment before all wrappers."""
+    vector = model.env
+    while hasattr(vector, "venv"):
+        vector = vector.venv
+    inner = vector.env if isinstance(vector, SchedulingVecEnv) else vector.envs[0].unwrapped
+    batch = vector._batch if isinstance(vector, SchedulingVecEnv) else inner._batch
+    return batch.observations.copy()
+
+
+@pytest.mark.parametrize("what", WHOLE)
+def test_what_a_conversion_would_lose_is_called_as_it_is(what: str) -> None:
+    """Step by step as the model's own code chooses in its own, wrapped environment, from the same observations."""
+    model = WHOLE[what]()
+    agent = agent_of(model, small_env())
+    assert isinstance(agent, ModelAgent)
+    assert agent.model is model
+    seen, state, memory, chosen = model.env.reset(), None, None, set()
+    begins = np.ones(1, dtype=np.bool_)
+    every = np.ones((1, 4), dtype=np.bool_)
+    for _ in range(8):
+        options = {"action_masks": every} if isinstance(model, sb3_contrib.MaskablePPO) else {}
+        expected, state = model.predict(
+            seen, state=state, episode_start=begins, deterministic=True, **options
+        )
+        actions, memory = agent.choose(raw_observations(model), every, memory)
+        assert actions.tolist() == expected.tolist()
+        chosen.add(int(actions[0]))
+        seen, _, over, _ = model.env.step(np.array([0]))
+        begins = over
+        if over[0]:
+            memory = None
+            break
+
+
+@pytest.mark.parametrize(
+    "what", ["extractor", "VecNormalize", "VecFrameStack", "recurrent", "quantiles", "extractor of DQN"]
+)
+def test_models_of_all_kinds_take_decisions_in_runs(what: str) -> None:
+    """Valid ones only, whatever the model prefers; the same in a second run, which remembers nothing of the first."""
+    agent = agent_of(WHOLE[what](), small_env())
+    workload = two_classes(np.random.default_rng(1))
+    policy = Pipeline(order=agent, window=4)
+    first = Simulation(workload, policy).run()
+    assert Simulation(workload, policy).run().hash == first.hash
+    assert first.finished.all()
+
+
+class Deaf(gymnasium.ActionWrapper):  # type: ignore[type-arg]
+    """Other actions than those of the model."""
+
+    def action(self, action: Any) -> Any:
+        return 0
+
+
+class OwnVector(VecEnvWrapper):
+    """A wrapper of a user's own, which may do anything."""
+
+    def reset(self) -> Any:
+        return self.venv.reset()
+
+    def step_wait(self) -> Any:
+        return self.venv.step_wait()
+
+
+@pytest.mark.parametrize(
+    ("wrapped", "problem"),
+    [
+        (lambda: DummyVecEnv([lambda: Deaf(small_env())]), "its environment is wrapped in ActionWrapper"),
+        (
+            lambda: OwnVector(scheduling()),
+            "its environment is wrapped in OwnVector, which may change observations",
+        ),
+    ],
+)
+def test_what_cannot_be_repeated_is_refused_by_name(wrapped: Any, problem: str) -> None:
+    with pytest.raises(UsageError, match=f"PPO cannot take decisions: {problem}"):
+        agent_of(model_of("PPO", wrapped()), small_env())
 
 
 @pytest.mark.parametrize(

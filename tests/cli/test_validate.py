@@ -33,6 +33,12 @@ def test_numbers_and_files(cli: CLI, tmp_path: Path) -> None:
     assert table["by"].tolist() == ["all", "size", "size", "size"]
     assert table["recorded"][0] == (0 + 45 + 150 + 835) / 4
     assert (tmp_path / "out" / "validation.png").stat().st_size > 0
+    causes = pandas.read_csv(tmp_path / "out" / "causes.csv")
+    waits = causes.groupby(["by", "group"])[["recorded", "simulated"]].sum()
+    assert waits.loc[("all", "all jobs"), "recorded"] == table["recorded"][0]
+    assert waits.loc[("all", "all jobs"), "simulated"] == table["simulated"][0]
+    (line,) = (line for line in outcome.out.splitlines() if line.startswith("resources "))
+    assert line.split()[1:6] == ["its", "request", "is", "not", "free"]
 
 
 def test_the_recorded_policy_agrees(cli: CLI, tmp_path: Path) -> None:

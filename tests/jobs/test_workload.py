@@ -175,3 +175,83 @@ def test_modelled_estimates_keep_requests() -> None:
     made = with_estimates(Workload(columns, resources=("cpus",)), np.random.default_rng(0))
     assert made.jobs[0].request is not None
     assert made.jobs[0].request.amounts == (4,)
+
+
+def frame(**columns: Any) -> Any:
+    import pandas
+
+    return pandas.DataFrame({"submit_time": [0, 5, 9], "run_time": [1, 2, 3], "nodes": [1, 2, 4], **columns})
+
+
+def test_a_data_frame_with_dates_durations_and_names() -> None:
+    import pandas
+
+    table = frame(
+        submit_time=pandas.to_datetime(["2026-01-05 08:01", "2026-01-05 08:00", "2026-01-06 08:00"]),
+        run_time=pandas.to_timedelta(["1min", "2h", "1D"]),
+        user=["ann", None, "ann"],
+        group=[3, None, 4],
+    )
+    workload = Workload.from_frame(table, 4, "mine")
+    assert workload.submit_time.tolist() == [60, 0, 86_400]
+    assert workload.header["UnixStartTime"] == str(int(pandas.Timestamp("2026-01-05 08:00").timestamp()))
+    assert workload.run_time.tolist() == [60, 7200, 86_400]
+    assert workload.user.tolist() == [0, -1, 0]
+    assert workload.head()["user"].tolist() == ["ann", "", "ann"]
+    assert workload.group.tolist() == [3, -1, 4]
+    assert (workload.machine_size, workload.name) == (4, "mine")
+    zoned = table.assign(submit_time=table["submit_time"].dt.tz_localize("Europe/Berlin"))
+    shifted = Workload.from_frame(zoned)
+    assert shifted.submit_time.tolist() == [60, 0, 86_400]
+    assert int(shifted.header["UnixStartTime"]) == int(workload.header["UnixStartTime"]) - 3600
+
+
+def test_columns_of_a_data_frame_under_other_names_and_its_resources() -> None:
+    table = frame(gpus=[0, 1, 2]).rename(columns={"nodes": "NNodes"})
+    workload = Workload.from_frame(table, nodes="NNodes", resources=["gpus"])
+    assert workload.nodes.tolist() == [1, 2, 4]
+    assert workload.resources == ("gpus",)
+
+
+def test_a_workload_comes_back_from_its_frame() -> None:
+    workload = Workload.from_frame(frame(user=["b", "a", "b"]), 4)
+    assert Workload.from_frame(workload.to_frame(), 4).hash == Workload(workload.columns, 4).hash
+
+
+@pytest.mark.parametrize(
+    ("table", "renamed", "message"),
+    [
+        (lambda: frame(colour=[1, 2, 3]), {}, "jobs: unknown column 'colour'"),
+        (lambda: frame().drop(columns="nodes"), {}, "jobs: column 'nodes' is needed"),
+        (frame, {"nodes": "NNodes"}, "jobs: no column 'NNodes'; there are submit_time, run_time, nodes"),
+        (
+            lambda: frame(run_time=[1, None, 3]),
+            {},
+            "jobs: column 'run_time' needs a value in each row, .* row 1",
+        ),
+        (
+            lambda: frame(run_time=["1", "2", "x"]),
+            {},
+            "jobs: column 'run_time' needs whole numbers, found texts",
+        ),
+        (
+            lambda: frame(nodes=[1.5, 2, 3]),
+            {},
+            "jobs: column 'nodes' needs whole numbers, found 1.5 in row 0",
+        ),
+    ],
+)
+def test_data_frames_that_are_no_jobs(table: Any, renamed: dict[str, str], message: str) -> None:
+    with pytest.raises(WorkloadError, match=message):
+        Workload.from_frame(table(), **renamed)
+
+
+def test_parts_of_a_workload_by_brackets() -> None:
+    workload = Workload({"submit_time": [0, 5, 9], "run_time": [1, 2, 3], "nodes": [1, 2, 4]}, machine_size=4)
+    assert workload["run_time"].tolist() == [1, 2, 3]
+    assert workload[1] is workload.jobs[1]
+    assert [job.nodes for job in workload] == [1, 2, 4]
+    assert workload[1:].nodes.tolist() == workload[workload["nodes"] > 1].nodes.tolist() == [2, 4]
+    assert workload[[0, 2]].nodes.tolist() == [1, 4]
+    with pytest.raises(WorkloadError, match="no column 'colour'"):
+        workload["colour"]

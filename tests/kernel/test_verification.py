@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -13,17 +14,20 @@ from hypothesis import strategies as st
 
 from hpcsimkit.cluster.base import Nodes
 from hpcsimkit.cluster.machines import Machines
+from hpcsimkit.cluster.outages import Outage, Outages
 from hpcsimkit.cluster.partitions import Partition, Partitions
 from hpcsimkit.errors import ImpossibleScheduleError, UsageError
 from hpcsimkit.experiments.parts.registry import make
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel import verified_capacity
+from hpcsimkit.kernel.after_jobs import AfterJobs
 from hpcsimkit.kernel.begun import Begun
 from hpcsimkit.kernel.decision import External
 from hpcsimkit.kernel.event_order import DirlabOrder
 from hpcsimkit.kernel.job_gates import ArrayLimits, BeginTimes, Holds, Licenses
 from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.kernel.policy import Policy
+from hpcsimkit.kernel.restart import Restart
 from hpcsimkit.kernel.simulation import Simulation
 from hpcsimkit.kernel.system import System
 from hpcsimkit.kernel.verification import verify
@@ -149,6 +153,71 @@ def test_dependencies(change: Change, rejected: list[int], message: str) -> None
     assert (result.submit_time.tolist(), result.start_time.tolist()) == ([0, 1, 17, 30], [0, 10, 20, 30])
     with pytest.raises(ImpossibleScheduleError, match=message):
         verify(run, change(result), np.isin(np.arange(4), rejected) if rejected else None)
+
+
+@pytest.mark.parametrize(
+    ("dependency", "due"),
+    [
+        ("after:1+1", 60),
+        ("afterany:1:2", 30),
+        ("afterany:1?afterany:2", 10),
+        ("afterok:1", 10),
+        ("afternotok:2", 30),
+        ("singleton", 45),
+        ("singleton,after:1+1", 60),
+    ],
+)
+def test_a_job_starts_after_others(dependency: str, due: int) -> None:
+    """The second job fails; the third and the fifth are of the user and name of the fourth, which depends on others."""
+    columns = {
+        "submit_time": [0, 0, 0, 1, 0], "run_time": [10, 30, 45, 5, 1], "nodes": [1] * 5, "user": [1, 1, 2, 2, 2],
+        "executable": [1, 2, 3, 3, 3], "status": [1, 0, 1, 1, 1], "dependency": [-1, -1, -1, 0, -1],
+    }  # fmt: skip
+    run = simulation(columns, 9, gates=(AfterJobs(),), labels={"dependency": (dependency,)})
+    result = run.run()
+    assert result.start_time.tolist() == [0, 0, 0, due, 0]
+    verify(run, moved(3, 7)(result))
+    message = (
+        f"job 4 starts at t={due - 1} s, though its dependency '{re.escape(dependency)}' is met at t={due} s"
+    )
+    with pytest.raises(ImpossibleScheduleError, match=message):
+        verify(run, moved(3, -1)(result))
+
+
+@pytest.mark.parametrize("dependency", ["afterok:2", "afternotok:1", "afterok:1:2", "afterok:3", "afternotok:1?afterok:3"])  # fmt: skip
+def test_a_job_whose_dependency_cannot_be_met_does_not_start(dependency: str) -> None:
+    """The second job fails by the log, and the third because of its outage, after which it does not come back."""
+    columns = {"submit_time": [0, 0, 0, 1], "run_time": [10, 30, 45, 5], "nodes": [1, 1, 1, 1],
+               "status": [1, 0, 1, 1], "dependency": [-1, -1, -1, 0]}  # fmt: skip
+    outages = Outages([Outage(40, 50, nodes=6)])
+    options: dict[str, Any] = {"outages": outages, "restart": Restart(limit=0)}
+    run = simulation(columns, 6, gates=(AfterJobs(),), labels={"dependency": (dependency,)}, **options)
+    result = run.run()
+    assert (result.start_time.tolist(), result.end_time.tolist()) == ([0, 0, 0, -1], [10, 30, 40, -1])
+    given = simulation(columns, 6, labels={"dependency": (dependency,)}, **options)
+    started = given.run()
+    assert started.start_time.tolist() == [0, 0, 0, 1]
+    verify(given, started)
+    with pytest.raises(ImpossibleScheduleError, match=r"job 4 starts at t=1 s, though its dependency .* can never be met"):  # fmt: skip
+        verify(run, started)
+
+
+@pytest.mark.parametrize("outages", [(), [Outage(50, 60)]])
+def test_a_job_that_reaches_its_limit_has_not_ended_well(outages: list[Outage]) -> None:
+    columns = {"submit_time": [0, 1], "run_time": [9, 5], "requested_time": [4, 5], "nodes": [1, 1],
+               "dependency": [-1, 0]}  # fmt: skip
+    options: dict[str, Any] = {"outages": Outages(outages), "walltime": "kill"}
+    run = simulation(columns, gates=(AfterJobs(),), labels={"dependency": ("afternotok:1",)}, **options)
+    result = run.run()
+    assert result.start_time.tolist() == [0, 4]
+    verify(run, result)
+    with pytest.raises(ImpossibleScheduleError, match="is met at t=4 s"):
+        verify(run, moved(1, -1)(result))
+    labels = {"dependency": ("afterok:1",)}
+    free = simulation(columns, labels=labels, **options).run()
+    run = simulation(columns, gates=(AfterJobs(),), labels=labels, **options)
+    with pytest.raises(ImpossibleScheduleError, match="can never be met"):
+        verify(run, free)
 
 
 def test_published_simulators_keep_the_order_of_the_log() -> None:

@@ -18,5 +18,5 @@ def test_machines_that_are_reserved_in_a_window() -> None:
     ]
     result = Simulation(jobs, make("fcfs"), Machines.of(2, cpus=1), calendar=Calendar(windows)).run()
     assert reserved(result, 12, 50) == [(1, 12, 20), (0, 15, 50), (1, 15, 50)]
-    dashed = [each for each in plot_gantt(result, (0, 100)).patches if each.get_linestyle() == "--"]
+    dashed = [each for each in plot_gantt(result, window=(0, 100)).patches if each.get_linestyle() == "--"]
     assert len(dashed) == 4

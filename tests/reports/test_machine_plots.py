@@ -77,21 +77,21 @@ def rectangles(ax: Any) -> NDArray[np.float64]:
 
 def test_lanes_are_as_high_as_the_largest_share() -> None:
     # half of the CPUs and no GPU; a quarter of the CPUs and half of the GPUs
-    ax = plots.plot_gantt(ran(GPU_NODE, cpus=[2, 1], gpus=[0, 1]), (0, 20))
+    ax = plots.plot_gantt(ran(GPU_NODE, cpus=[2, 1], gpus=[0, 1]), window=(0, 20))
     expected = [[0, EDGE, 10, 0.5], [0, 0.5, 10, 1 - EDGE]]
     assert rectangles(ax) == pytest.approx(np.array(expected))
 
 
 def test_jobs_that_complement_each_other_share_the_band() -> None:
     # all of the CPUs, and all of the GPUs: a share of 1 each, while both run
-    ax = plots.plot_gantt(ran(GPU_NODE, cpus=[4, 0], gpus=[0, 2]), (0, 20))
+    ax = plots.plot_gantt(ran(GPU_NODE, cpus=[4, 0], gpus=[0, 2]), window=(0, 20))
     expected = [[0, EDGE, 10, 0.5], [0, 0.5, 10, 1 - EDGE]]
     assert rectangles(ax) == pytest.approx(np.array(expected))
 
 
 def test_a_job_on_several_machines_is_in_the_band_of_each() -> None:
     result = ran(Machines.of(3, cpus=4), cpus=[4], nodes=[2])
-    ax = plots.plot_gantt(result, (0, 10))
+    ax = plots.plot_gantt(result, window=(0, 10))
     expected = [[0, EDGE, 10, 1 - EDGE], [0, 1 + EDGE, 10, 2 - EDGE]]
     assert rectangles(ax) == pytest.approx(np.array(expected))
     assert [text.get_text() for text in ax.get_yticklabels()] == ["node1", "node2", "node3"]
@@ -99,7 +99,7 @@ def test_a_job_on_several_machines_is_in_the_band_of_each() -> None:
 
 
 def test_a_job_without_cpus_is_there() -> None:
-    ax = plots.plot_gantt(ran(GPU_NODE, cpus=[0], gpus=[1]), (0, 10))
+    ax = plots.plot_gantt(ran(GPU_NODE, cpus=[0], gpus=[1]), window=(0, 10))
     assert len(rectangles(ax)) == 1
 
 
@@ -117,7 +117,7 @@ def test_bands_show_what_runs(results: dict[str, Result]) -> None:
     result = results["fcfs+easy"]
     assert result.placements is not None
     begin, end = plots.busy_window(results, 300)
-    ax = plots.plot_gantt(result, (begin, end))
+    ax = plots.plot_gantt(result, window=(begin, end))
     drawn = rectangles(ax)
     unit = (end - begin) / ax.get_xlim()[1]
     left, bottom, right, top = drawn.T
@@ -141,7 +141,7 @@ def test_bands_show_what_runs(results: dict[str, Result]) -> None:
 
 def test_machines_without_number() -> None:
     cluster = Machines.of(359, cpus=16)
-    ax = plots.plot_gantt(ran(cluster, cpus=[16] * 359), (0, 10))
+    ax = plots.plot_gantt(ran(cluster, cpus=[16] * 359), window=(0, 10))
     assert len(rectangles(ax)) == 359
     assert len(ax.get_yticklabels()) <= 24
     assert ax.get_yticklabels()[1].get_text() == "node16"

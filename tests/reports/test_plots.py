@@ -178,9 +178,9 @@ def test_bin_means_are_exact(changes: list[tuple[int, int]], bins: int, shift: i
 
 
 def test_queue_and_busy_by_hand() -> None:
-    steps = outcome([0, 0], [0, 10], [10, 10], nodes=[4, 2], size=8).timeline()
+    result = outcome([0, 0], [0, 10], [10, 10], nodes=[4, 2], size=8)
     edges = np.array([0.0, 5.0, 10.0, 20.0])
-    queue, busy = plots.plot_queue(steps, edges=edges), plots.plot_busy(steps, 8, edges=edges)
+    queue, busy = plots.plot_queue(result, edges=edges), plots.plot_busy(result, edges=edges)
     drawn = [next(p for p in [*ax.artists, *ax.patches] if isinstance(p, StepPatch)) for ax in (queue, busy)]
     assert drawn[0].get_data().values.tolist() == [1, 1, 0]
     assert drawn[1].get_data().values.tolist() == [50, 50, 25]
@@ -200,7 +200,7 @@ def _paths(ax: Any) -> list[PathPatch]:
 def test_gantt_shows_the_busy_nodes(results: dict[str, Result]) -> None:
     result = results["fcfs+easy"]
     begin, end = plots.busy_window(results, 100)
-    ax = plots.plot_gantt(result, (begin, end))
+    ax = plots.plot_gantt(result, window=(begin, end))
     unit = (end - begin) / ax.get_xlim()[1]
     left, bottom, right, top = rectangles(ax).T
     assert (bottom >= 0).all()
@@ -216,7 +216,7 @@ def test_gantt_shows_the_busy_nodes(results: dict[str, Result]) -> None:
 def test_gantt_never_gives_a_node_to_two_jobs(results: dict[str, Result]) -> None:
     result = results["fcfs"]
     begin, end = plots.busy_window(results, 100)
-    ax = plots.plot_gantt(result, (begin, end))
+    ax = plots.plot_gantt(result, window=(begin, end))
     shortest = ax.get_xlim()[1] / 400
     drawn = rectangles(ax)
     long = drawn[drawn[:, 2] - drawn[:, 0] > 1.01 * shortest]
@@ -228,7 +228,7 @@ def test_gantt_never_gives_a_node_to_two_jobs(results: dict[str, Result]) -> Non
 def test_gantt_draws_a_few_paths_a_mode_and_not_an_artist_a_job(results: dict[str, Result]) -> None:
     result = results["fcfs+easy"]
     begin, end = int(result.submit_time.min()), int(result.end_time.max())
-    ax = plots.plot_gantt(result, (begin, end))
+    ax = plots.plot_gantt(result, window=(begin, end))
     assert 3 <= len(_paths(ax)) <= 9
     assert len(rectangles(ax)) >= len(result)
     assert len(ax.get_children()) < 30
@@ -236,7 +236,7 @@ def test_gantt_draws_a_few_paths_a_mode_and_not_an_artist_a_job(results: dict[st
 
 def test_gantt_colours_by_start_mode() -> None:
     result = outcome([0] * 3, [0, 0, 0], [10, 10, 10], mode=[1, 2, 3], size=3)
-    ax = plots.plot_gantt(result, (0, 10))
+    ax = plots.plot_gantt(result, window=(0, 10))
     drawn = {matplotlib.colors.to_hex(p.get_facecolor()): p.get_path().vertices[0, 1] for p in _paths(ax)}
     ready, reserved, backfilled = figures.MODE_COLOURS.values()
     assert drawn == {ready: 0, reserved: 1, backfilled: 2}
@@ -361,7 +361,7 @@ def test_labels_do_not_collide_at_column_width(longest: int) -> None:
     result = dataclasses.replace(result, workload=dataclasses.replace(result.workload, header=header))
     for draw in (plots.plot_wait, plots.plot_wait_tail, plots.plot_slowdown):
         check_labels(draw({"x": result}, figures.new_figure(3.4, 2.4).axes[0]))
-    check_labels(plots.plot_gantt(result, None, figures.new_figure(3.4, 2.4).axes[0]))
+    check_labels(plots.plot_gantt(result, figures.new_figure(3.4, 2.4).axes[0]))
     moves = {"x": compare_results(result, outcome([0] * 3, [0, 0, 90_000], [30] * 3))}
     check_labels(plot_changes(moves, figures.new_figure(3.4, 2.4).axes[0]))
 
@@ -472,7 +472,7 @@ def test_durations_by_hand() -> None:
 
 def test_offered_load_adds_up() -> None:
     workload = default_workload(np.random.default_rng(2), jobs=1000)
-    ax = workload_plots.plot_offered_load(workload, 256)
+    ax = workload_plots.plot_offered_load(workload, machine_size=256)
     values, edges, _ = next(patch for patch in ax.patches if isinstance(patch, StepPatch)).get_data()
     length = np.diff(np.minimum(edges * 86_400, workload.span))
     assert float((values * length).sum()) / workload.span == pytest.approx(workload.offered_load())

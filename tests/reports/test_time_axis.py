@@ -89,12 +89,12 @@ def ticks(ax: Any) -> dict[str, float]:
 def test_ticks_are_local_midnights() -> None:
     submit = [86_400 * day for day in range(4)]  # Saturday to Tuesday, the clock goes back on Sunday
     result = at_once(jobs(submit, UnixStartTime=str(AUTUMN - 86_400), **STOCKHOLM))
-    ax = plots.plot_gantt(result, (0, submit[-1]))
+    ax = plots.plot_gantt(result, window=(0, submit[-1]))
     found = ticks(ax)
     assert ax.get_xlabel() == "26 Oct 1996 to 29 Oct 1996, local time, Europe/Stockholm"
     midnights = [AUTUMN - 2 * 3600, AUTUMN + 23 * 3600]  # of Sunday (CEST) and of Monday (CET)
     assert [found["Oct-27"], found["Oct-28"]] == pytest.approx([second / 86_400 for second in midnights])
-    queue = plots.plot_queue(result.timeline(), calendar=calendar_of(result.workload))
+    queue = plots.plot_queue(result)
     load = workload_plots.plot_offered_load(result.workload, 4)
     for other in (queue, load):
         assert other.get_xlabel().endswith("Oct 1996, local time, Europe/Stockholm")
@@ -123,7 +123,7 @@ def test_every_period_has_ticks_without_a_warning(width: float) -> None:
 
 def test_without_dates_time_counts_from_the_first_submission() -> None:
     result = at_once(jobs([100, 7300, 14_500]))
-    ax = plots.plot_queue(result.timeline())
+    ax = plots.plot_queue(result)
     assert ax.get_xlabel() == "time since the first submission [hours]"
     assert ax.get_xlim()[0] == 0
 

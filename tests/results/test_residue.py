@@ -106,7 +106,7 @@ def test_partitions_that_share_machines_are_looked_at_together() -> None:
         "recorded_wait_time": [0, 0, 2990],
     }
     found = residue(Partitions([*parts, Partition("c", machines=["m3"])], machines), **columns)
-    assert sorted(amounts for _, amounts in found._groups) == [[2], [4]]
+    assert sorted(amounts for _, amounts in found.use.groups) == [[2], [4]]
     assert not found.validation.error.any()  # what is simulated is what is recorded
     columns["recorded_wait_time"] = [0, 0, 6000]
     assert shares(residue(Partitions(parts, machines), **columns)) == {"room": 1}
@@ -149,7 +149,7 @@ def test_causes_of_random_schedules_by_brute_force(seed: int) -> None:
     found = residue(
         submit_time=submit, run_time=run, requested_time=limit, nodes=nodes, recorded_wait_time=waits
     )
-    recorded, simulated = submit + waits, found._submit + found.validation.simulated.astype(int)
+    recorded, simulated = submit + waits, found.use.submit + found.validation.simulated.astype(int)
 
     def others(row: int, time: int) -> int:
         runs = (recorded <= time) & (time < recorded + run) & (np.arange(jobs) != row)

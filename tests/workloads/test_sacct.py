@@ -277,8 +277,8 @@ def test_old_slurm_without_resource_lists(export: Write, fields: dict[str, str],
         {"NCPUS": "48", "NNodes": "4", "ReqGRES": "gpu:2", **fields}, without=("ReqTRES", "AllocTRES")
     )
     w = read_sacct(path)
-    assert asked(w) == [(4, 12, 0, gib)]
-    assert w.notes["GPUs in ReqGRES only: not read"] == 1
+    assert asked(w) == [(4, 12, 2, gib)]
+    assert w.notes["GPUs in ReqGRES only: taken on each node"] == 1
     assert w.notes.get("all memory of the nodes asked for (mem=0), amount unknown: 0 taken", 0) == (gib == 0)
 
 
@@ -349,6 +349,25 @@ def test_nodes_of_the_jobs(export: Write) -> None:
     assert (w.column("node_list").tolist(), w.labels["node_list"]) == ([0, -1, 1], ("n[1-2]", "n1"))
 
 
+def test_what_slurm_recorded_of_waits(export: Write) -> None:
+    given = (
+        ("QOSGrpGRES", "SchedMain,StartRecieved", "9324"),
+        ("None", "StartRecieved,SchedBackfill", "0"),
+        ("ReqNodeNotAvail, UnavailableNodes:c3", "", "many"),
+        ("(null)", "SchedSubmit", "9" * 40),
+    )
+    rows = [
+        {"JobID": str(n), **dict(zip(("Reason", "Flags", "Priority"), cells, strict=True))}
+        for n, cells in enumerate(given, 1)
+    ]
+    w = read_sacct(export(*rows))
+    assert w.column("recorded_reason").tolist() == [0, -1, 1, -1]
+    assert w.labels["recorded_reason"] == ("QOSGrpGRES", "ReqNodeNotAvail, UnavailableNodes:c3")
+    assert w.column("recorded_backfilled").tolist() == [0, 1, -1, -1]
+    assert w.column("recorded_priority").tolist() == [9324, 0, -1, -1]
+    assert "recorded_held_time" not in w.columns
+
+
 def test_jobs_that_became_eligible_later(export: Write) -> None:
     """Job 1 waited for another one and counts from there; the cells of jobs 2 and 3 say nothing or too much."""
     times = {"Submit": "2024-01-01T00:00:00", "Start": "2024-01-01T02:00:00", "End": "2024-01-01T03:00:00"}
@@ -358,6 +377,7 @@ def test_jobs_that_became_eligible_later(export: Write) -> None:
     )
     assert w.recorded_wait_time.tolist() == [1800, 7200, 7200]
     assert (w.submit_time - w.submit_time.min()).tolist() == [5400, 0, 0]
+    assert w.column("recorded_held_time").tolist() == [5400, 0, 0]
     assert w.notes["eligible after submission (dependency, hold, array limit): submitted then"] == 1
 
 

@@ -24,6 +24,7 @@ from numpy.typing import ArrayLike, NDArray
 from hpcsimkit.errors import UsageError, WorkloadError
 from hpcsimkit.io.files import read_start
 from hpcsimkit.io.formats import Format
+from hpcsimkit.io.units import is_whole_number
 from hpcsimkit.jobs.columns import Column
 from hpcsimkit.jobs.job import UNKNOWN
 from hpcsimkit.jobs.workload import Workload
@@ -55,6 +56,7 @@ from hpcsimkit.workloads.readers.tables import (
     digits,
     parse,
     shown,
+    whole_ids,
 )
 
 __all__ = ["NO_HEADER", "Size", "read_sacct", "sacct_workload"]
@@ -94,11 +96,20 @@ FIELDS = (
     "Suspended",
     "SubmitLine",
     "NodeList",
+    "Reason",
+    "Flags",
+    "Priority",
 )
 """Fields that are read; all others are ignored."""
 
 NOWHERE = {"None assigned", "(null)", "None", "Unknown"}
 """Cells of jobs without nodes."""
+
+NO_REASON = {"", "None", "(null)", "Unknown"}
+"""Reasons of jobs that waited for resources or behind others, if at all."""
+
+LONGEST_PRIORITY = 12
+"""Digits of a priority: those of an unsigned 32-bit number, and two more."""
 
 NAMES = {"user": "User", "group": "Account", "queue": "Partition", "partition": "Partition", "qos": "QOS"}
 """Name columns and the corresponding fields; Slurm's queues are its partitions."""
@@ -132,7 +143,6 @@ JOB, COMPONENT, STEP, PENDING_ARRAY, HEADER = range(5)
 JOB_ID = re.compile(
     r"(?P<job>\d+(_\d+)?)(?P<component>\+\d+)?(?P<step>\..+)?|(?P<pending>\d+_\[.*)|(?P<header>jobid\w*)"
 )
-FLOAT_ID = re.compile(r"\d+\.0")
 
 TIME = like(r"\d{4}-\d\d-\d\d[T ].*|\d{9,11}(\.\d*)?|unknown|none|nat|nan|submit|eligible|start|end")
 SPAN = like(
@@ -140,6 +150,7 @@ SPAN = like(
 )
 NUMBER = like(r"-?\d+(\.\d*)?|[a-z]+")
 COUNT = like(r"[\d.]+[kmgtpe]?|nan|[a-z]*(cpus|nodes)|restarts")
+COMMAND = like(r"(?s:([\w.+/-]*/)?(sbatch|salloc|srun|scrontab)(\s.*)?)|submitline")
 PATH = like(r"/.*|\(null\)|workdir|std\w+")
 
 
@@ -184,6 +195,7 @@ COLUMNS = Columns(
         "exitcode": like(r"\d+:\d+|exitcode"),
         "constraints": _is_constraint,
         "nodelist": like(r"[\w.,\[\]-]+|none assigned|\(null\)"),
+        "submitline": COMMAND,
         **dict.fromkeys(("workdir", "stdin", "stdout", "stderr"), PATH),
         **dict.fromkeys(("user", "account", "partition", "qos"), like(r"[^\s/|=]+")),
     },
@@ -239,8 +251,8 @@ def read_sacct(
       ``nodes`` different machines. They are taken from ``ReqTRES``, then from ``ReqCPUS``, ``ReqNodes``,
       ``ReqMem``, then from the allocated amounts; with ``size="allocated"`` in reverse order. Exclusive use
       of nodes is visible in the allocated amounts, and in ``SubmitLine`` if the command line has
-      ``--exclusive``; ``notes`` counts the jobs that were allocated more than they requested. The old fields
-      for GPUs (``ReqGRES``, ``AllocGRES``) are not read; ``notes`` counts the jobs with GPUs only in these.
+      ``--exclusive``; ``notes`` counts the jobs that were allocated more than they requested.
+    - GPUs only in the fields of old versions (``ReqGRES``, else ``AllocGRES``) are taken on each node.
     - GPUs of a model (``gres/gpu:a100``) are a resource ``gpus:a100`` beside ``gpus``, which counts all
       models. Slices (``gres/gpu:1g.5gb``) are a resource ``mig:1g.5gb`` and no GPUs; so are ``shards`` and
       ``mps``.
@@ -256,6 +268,9 @@ def read_sacct(
       the time from submission to start.
     - A job whose command line (``SubmitLine``) names several partitions, one of them its own, is of all of
       them; ``queue`` is that in which it ran. ``notes`` counts such jobs.
+    - ``Reason`` (the last one while the job waited), ``Flags`` (of them, which loop started it) and
+      ``Priority`` become the columns ``recorded_reason``, ``recorded_backfilled`` and ``recorded_priority``;
+      ``recorded_held_time`` is the time from the submission until the job was eligible.
     - Job numbers are ``JobIDRaw``, else ``JobID``; if these are not plain numbers (array tasks ``7_1``), jobs
       are numbered from 0 and ``labels["id"]`` holds the original cells.
     - ``Elapsed`` is without the time for which a job was suspended; ``notes`` has this time.
@@ -370,6 +385,8 @@ def sacct_workload(
     if "NodeList" in table.columns:
         cells = changed(table.columns["NodeList"], lambda cell: "" if cell.strip() in NOWHERE else cell)
         columns["node_list"], labels["node_list"] = sieve.labelled(cells, numbers=False)
+    recorded, labels["recorded_reason"] = _recorded(sieve)
+    columns |= recorded
     _note_clusters(sieve)
     sieve.used_before(sieve.table.columns[_id_field(sieve.table)], "job number")
     columns["id"], word, labels["id"] = sieve.ids(
@@ -425,14 +442,9 @@ def _id_field(table: Table) -> str:
 
 
 def _whole_ids(table: Table) -> Table:
-    """Return the table with whole job numbers; spreadsheets write them as ``7.0`` if one is missing."""
-    columns = dict(table.columns)
-    for name in ("JobID", "JobIDRaw"):
-        cells = columns.get(name, ())
-        there = (cell.strip() for cell in cells if cell.strip())
-        if len(cells) and all(map(FLOAT_ID.fullmatch, there)):
-            columns[name] = changed(cells, lambda cell: cell.strip().removesuffix(".0"))
-    return replace(table, columns=columns)
+    """Return the table with whole job numbers."""
+    ids = {name: whole_ids(table.columns[name]) for name in ("JobID", "JobIDRaw") if name in table.columns}
+    return replace(table, columns={**table.columns, **ids})
 
 
 def _leave_out_other_lines(sieve: Sieve) -> None:
@@ -469,6 +481,33 @@ def _asked_for_whole_nodes(sieve: Sieve) -> Column:
     by_user = parse(lines, lambda line: int(ONE_USER.search(line) is not None))[0]
     sieve.note("asked for nodes of one user only (--exclusive=user): shared with others here", by_user > 0)
     return np.where(asked > 0, 1, UNKNOWN)
+
+
+def _recorded(sieve: Sieve) -> tuple[dict[str, Column], tuple[str, ...]]:
+    """Return what Slurm recorded about the wait of each job, and the reasons."""
+    fields = sieve.table.columns
+    columns: dict[str, Column] = {}
+    reasons: tuple[str, ...] = ()
+    if "Reason" in fields:
+        cells = changed(fields["Reason"], lambda cell: "" if cell.strip() in NO_REASON else cell.strip())
+        columns["recorded_reason"], reasons = sieve.labelled(cells, numbers=False)
+    if "Flags" in fields:
+        columns["recorded_backfilled"] = parse(fields["Flags"], _backfilled)[0]
+    if "Priority" in fields:
+        columns["recorded_priority"] = parse(fields["Priority"], _priority)[0]
+    return columns, reasons
+
+
+def _backfilled(flags: str) -> int:
+    """Return 1 for a job that backfill started, 0 for one of the main loop, else -1."""
+    words = flags.lower().split(",")
+    return 1 if "schedbackfill" in words else 0 if "schedmain" in words else UNKNOWN
+
+
+def _priority(cell: str) -> int:
+    """Return a priority; -1 for none."""
+    cell = cell.strip()
+    return int(cell) if is_whole_number(cell) and len(cell) <= LONGEST_PRIORITY else UNKNOWN
 
 
 def _of_cluster(sieve: Sieve, name: str | None) -> None:
@@ -515,7 +554,8 @@ def _times(sieve: Sieve, zone: tzinfo | None, default_times: Mapping[str, int]) 
     end = sieve.parse("End", first) if start is None and "End" in columns else None
     if start is not None and "End" in columns:
         end = _not_before(start, sieve, "End", zone)
-    submit = _eligible(sieve, submit, start, first)
+    submitted, submit = submit, _eligible(sieve, submit, start, first)
+    eligible = submit
     run = first_known(sieve, (("ElapsedRaw", InBulk(elapsed)), ("Elapsed", elapsed)))
     if start is not None and end is not None:
         run = np.where((run < 0) & (start >= 0) & (end >= 0), end - start, run)
@@ -535,7 +575,9 @@ def _times(sieve: Sieve, zone: tzinfo | None, default_times: Mapping[str, int]) 
     _note_suspended(sieve, start, end, attempts_run)
     wait = began - submit if began is not None else unknown
     sieve.note("started before it was submitted: no wait recorded", (wait < 0) & (start is not None))
-    return {**times, "recorded_wait_time": np.maximum(wait, UNKNOWN)}
+    held = np.where(submit == eligible, eligible - submitted, UNKNOWN)
+    about = {"recorded_held_time": held} if "Eligible" in columns else {}
+    return {**times, **about, "recorded_wait_time": np.maximum(wait, UNKNOWN)}
 
 
 def _put_together(

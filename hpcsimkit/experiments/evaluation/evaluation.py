@@ -12,6 +12,7 @@ import numpy as np
 from pydantic import Field, field_validator
 
 from hpcsimkit.agents.agent import Agent
+from hpcsimkit.agents.model_agent import ModelAgent
 from hpcsimkit.agents.seats import RandomAgent
 from hpcsimkit.agents.spaces.episodes import Windows
 from hpcsimkit.engine.identity import identity_of
@@ -139,7 +140,7 @@ class Given(NamedTuple):
 
     Parameters
     ----------
-    agent : Agent, optional
+    agent : Agent or ModelAgent, optional
         The agent.
     policies : mapping of str to Policy, optional
         Baselines by name.
@@ -147,7 +148,7 @@ class Given(NamedTuple):
         Options of the runs.
     """
 
-    agent: Agent | None = None
+    agent: Agent | ModelAgent | None = None
     policies: Mapping[str, Policy] | None = None
     setup: Setup | None = None
 

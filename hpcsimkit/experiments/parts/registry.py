@@ -43,7 +43,7 @@ ENTRY_POINT_GROUP = "hpcsimkit.policies"
 AN_ORDER = (Order, Order | None, "Order", "Order | None")
 """Annotations of parameters for which the name of an order may be given."""
 
-KINDS = (Policy, *SEATS.values())
+KINDS = (Policy, Answering, *SEATS.values())
 """Base classes of user-defined classes that names may refer to."""
 
 
@@ -167,6 +167,8 @@ def _made(part: Part, folder: str | None, trust: Trust) -> Policy | Mapping[str,
     made = called(_factory(part, folder, trust), part)
     if isinstance(made, (Policy, dict)):
         return made
+    if isinstance(made, Answering):
+        return {str(getattr(made, "stage", "order")): made}
     for seat, kind in SEATS.items():
         if isinstance(made, kind):
             return {seat: made}

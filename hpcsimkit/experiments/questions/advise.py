@@ -64,7 +64,7 @@ TOP = 30
 """Maximum number of jobs in the text."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Advice(Answer):
     """Windows of the start times of the jobs that wait at a time.
 
@@ -125,7 +125,7 @@ class Advice(Answer):
         )
         return dict(zip(self.measured, map(float, values), strict=True))
 
-    def plot(self) -> Figure:
+    def figure(self) -> Figure:
         """Return a figure of the windows."""
         from hpcsimkit.reports.answers import draw_windows
 

@@ -6,6 +6,7 @@ import math
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import groupby, product
 from typing import TYPE_CHECKING, Any
 
@@ -21,10 +22,14 @@ from hpcsimkit.experiments.comparison.policy_run import RESULT, Chosen, PolicyRu
 from hpcsimkit.experiments.console import comparison_lines
 from hpcsimkit.experiments.parts.named_parts import metric_named
 from hpcsimkit.experiments.parts.trust import CALLER
+from hpcsimkit.experiments.progress import show_tasks
 from hpcsimkit.experiments.questions.question import Answer, Question, ask
 from hpcsimkit.experiments.source import Source
 from hpcsimkit.jobs.workload import Workload
+from hpcsimkit.kernel.given_policy import GivenPolicy, name_of, policy_of
 from hpcsimkit.kernel.policy import Policy
+from hpcsimkit.reports.sweep.statistics import Statistics
+from hpcsimkit.reports.sweep.table import SweepTable
 from hpcsimkit.results.metrics import Metric, measure
 from hpcsimkit.results.result import Result
 
@@ -32,17 +37,17 @@ if TYPE_CHECKING:
     import pandas
     from matplotlib.figure import Figure
 
-__all__ = ["Compared", "ComparisonQuestion", "compare"]
+__all__ = ["Compared", "ComparisonQuestion", "Policies", "compare", "named_policies"]
 
-Policies = Iterable[str | Policy] | Mapping[str, Policy]
+Policies = Iterable[GivenPolicy] | Mapping[str, GivenPolicy]
 
 OF_PICTURE = ("mean_wait_time", "mean_bounded_slowdown")
 """Metrics in the picture."""
 
 
-@dataclass(frozen=True, eq=False)
-class Compared(Answer):
-    """Metrics of runs.
+@dataclass(frozen=True, eq=False, repr=False)
+class Compared(Statistics, Answer):
+    """Runs of policies on workloads: their results, metrics, tests and pictures.
 
     Parameters
     ----------
@@ -52,8 +57,8 @@ class Compared(Answer):
         Records of the runs.
     metrics : sequence of str, optional
         Names of the printed metrics; by default the usual ones.
-    results : mapping of str to Result
-        Results of the runs on the first workload with the first seed, by policy. Default: none.
+    kept : mapping of (str, str, int) to Result
+        Results by workload, policy and seed. Default: none.
     """
 
     stem = "comparison"
@@ -62,15 +67,36 @@ class Compared(Answer):
     keys: Sequence[tuple[str, int]]
     runs: Sequence[Run]
     metrics: Sequence[str] | None = None
-    results: Mapping[str, Result] = field(default_factory=dict)
+    kept: Mapping[tuple[str, str, int], Result] = field(default_factory=dict)
+
+    @property
+    def results(self) -> dict[str, Result]:
+        """Results on the first workload with the first seed, by policy: what plots are given."""
+        first = self.keys[0]
+        return {policy: result for (jobs, policy, seed), result in self.kept.items() if (jobs, seed) == first}
+
+    def result(self, policy: str, workload: str | None = None, seed: int | None = None) -> Result:
+        """Return the result of a policy, by default on the first workload with the first seed.
+
+        Raises
+        ------
+        UsageError
+            There is no such run, or the results are not kept.
+        """
+        jobs, number = self.keys[0]
+        wanted = (jobs if workload is None else workload, policy, number if seed is None else seed)
+        if wanted not in self.kept:
+            known = ", ".join(map(repr, self.kept)) or "none: keep_results=True keeps them"
+            raise UsageError(f"no result of {wanted!r}; there are {known}")
+        return self.kept[wanted]
 
     @property
     def table(self) -> pandas.DataFrame:
         """A row for each run.
 
         Columns: ``workload, policy, seed``, the metrics (float, NaN where undefined), and
-        ``schedule_sha256``, by which :class:`~hpcsimkit.reports.sweep.table.SweepTable` recognises copies: a
-        policy that draws no random numbers has the same schedule with every seed.
+        ``schedule_sha256``, by which copies are recognised: a policy that draws no random numbers has the
+        same schedule with every seed.
         """
         import pandas
 
@@ -90,20 +116,63 @@ class Compared(Answer):
         """The table, by its name ``metrics``."""
         return {"metrics": self.table}
 
-    def plot(self) -> Figure:
-        """Return the overview of the runs on the first workload with the first seed.
+    @cached_property
+    def cells(self) -> SweepTable:
+        """The runs as cells; seeds repeat them, or else workloads."""
+        several = {
+            name: [*dict.fromkeys(values)]
+            for name, values in zip(("workload", "seed"), zip(*self.keys, strict=True), strict=True)
+            if len({*values}) > 1
+        }
+        policies = [*dict.fromkeys(run.policy for run in self.runs)]
+        repeated = "seed" if "seed" in several else "workload"
+        return SweepTable.of(
+            self.table,
+            {"policy": policies, **several},
+            [repeated] if repeated in several else [],
+            self.metrics or (),
+        )
+
+    def figure(self) -> Figure | None:
+        """Return the overview of the runs on the first workload with the first seed, if they are kept."""
+        from hpcsimkit.reports.gallery import draw_comparison
+
+        results = self.results
+        if not results or not all(result.finished.any() for result in results.values()):
+            return None
+        metrics = {name: measure(result, names=OF_PICTURE) for name, result in results.items()}
+        return draw_comparison(results, metrics)
+
+    def plot(self, kind: str | None = None, ax: Any = None, **options: Any) -> Any:
+        """Draw the runs on the first workload with the first seed.
+
+        Parameters
+        ----------
+        kind : str, optional
+            One plot, as in :meth:`Result.plot <hpcsimkit.results.result.Result.plot>`; by default an overview
+            in a new figure.
+        ax : Axes or sequence of Axes, optional
+            Axes to draw one plot on; by default those of a new figure.
+        **options
+            Further parameters of the plot.
+
+        Returns
+        -------
+        Axes or array of Axes
+            The axes.
 
         Raises
         ------
         UsageError
-            The results are not kept: those of a command are in its folder.
+            The results are not kept.
         """
-        from hpcsimkit.reports.gallery import draw_comparison
-
         if not self.results:
             raise UsageError("the picture of a comparison needs its results, found none")
-        metrics = {name: measure(result, names=OF_PICTURE) for name, result in self.results.items()}
-        return draw_comparison(self.results, metrics)
+        if kind is None and ax is None:
+            return super().plot()
+        from hpcsimkit.reports.views import plot_results
+
+        return plot_results(self, kind or "wait", ax, **options)
 
     def lines(self) -> Iterator[str]:
         """Yield the metrics of each workload and seed as a table, with remarks."""
@@ -114,6 +183,13 @@ class Compared(Answer):
                 yield f"{workload}, seed {seed}:"
             yield from comparison_lines([run for _, run in pairs], self.metrics)
 
+    def _repr_html_(self) -> str:
+        """Return the summary, the metrics and the picture, for notebooks."""
+        from hpcsimkit.reports.views import answer_html
+
+        shown = {"summary": self.summary(), "metrics": self.table.drop(columns="schedule_sha256")}
+        return answer_html("Comparison", shown, self.figure)
+
 
 class ComparisonQuestion(Question):
     """Which policy is better?
@@ -121,7 +197,7 @@ class ComparisonQuestion(Question):
     Parameters
     ----------
     tasks : sequence of PolicyRun
-        Runs of the policies; those whose results are saved are in the picture.
+        Runs of the policies; the answer keeps those results that are saved.
     """
 
     answers = Compared
@@ -138,12 +214,14 @@ class ComparisonQuestion(Question):
         """Return the metrics of the runs."""
         keys = [(task.case.jobs.name, task.case.setup.seed) for task in self._tasks]
         runs = [Run(**store.outcome(task)) for task in self._tasks]
-        results = {
-            task.policy: Result.load(store.folder(task) / RESULT) for task in self._tasks if task.saved
+        kept = {
+            (jobs, task.policy, seed): Result.load(store.folder(task) / RESULT)
+            for (jobs, seed), task in zip(keys, self._tasks, strict=True)
+            if task.saved
         }
         chosen = self._tasks[0].chosen
         names = self._tasks[0].experiment.metrics if chosen is None else [*map(_name_of, chosen.metrics)]
-        return Compared(keys, runs, names, results)
+        return Compared(keys, runs, names, kept)
 
 
 def compare(
@@ -154,6 +232,8 @@ def compare(
     seeds: Iterable[int] | None = None,
     metrics: Iterable[str | Metric] | None = None,
     engine: Engine | None = None,
+    keep_results: bool = True,
+    progress: bool = False,
     **options: Any,
 ) -> Compared:
     """Simulate every policy on every workload with every seed.
@@ -163,9 +243,9 @@ def compare(
     workloads : Workload, path, Experiment, or iterable of Workload, optional
         Jobs to simulate, with distinct names; path of a log or its name in the catalogue; or an experiment or
         the path of its TOML file, which has options of its own. By default the built-in workload.
-    policies : iterable of str or Policy, or mapping of str to Policy, optional
-        Names of policies, policies shown by their representation, or policies by the name to show; by default
-        those of the experiment, or the usual ones.
+    policies : iterable of str, Policy or Stage, or mapping of str to one of these, optional
+        Names of policies, policies (or single stages of a pipeline) shown by their representation, or all of
+        these by the name to show; by default those of the experiment, or the usual ones.
     cluster : Cluster or int, optional
         Cluster of all runs, or number of nodes; by default that of each workload.
     seeds : iterable of int, optional
@@ -175,6 +255,11 @@ def compare(
         objects or as ``module:Name`` or ``file.py:Name``; by default all of `METRICS`.
     engine : Engine, optional
         Engine that executes the runs; by default this process. ``Processes(4)`` runs four at a time.
+    keep_results : bool
+        Whether the answer keeps all results; otherwise those of the first workload with the first seed.
+        Default: True.
+    progress : bool
+        Whether to show a progress bar. Default: False.
     **options
         Further options of a run: fields of :class:`~hpcsimkit.kernel.setup.Setup`.
 
@@ -211,7 +296,7 @@ def compare(
     setup = setup_of(cluster, options) or experiment.setup
     if policies is None:
         policies = MACHINE_POLICIES if isinstance(cluster, Machines) else experiment.policies
-    named = _distinct("policies", _policies(policies, experiment))
+    named = named_policies(policies, experiment)
     workloads = _distinct("workloads", ((each.name, each) for each in jobs)).values()
     computed = None if metrics is None else [*_distinct("metrics", map(_metric, metrics)).values()]
     chosen = None if computed is None else Chosen(computed, CALLER)
@@ -220,23 +305,30 @@ def compare(
     for number, (workload, (name, policy), seed) in enumerate(runs):
         case = Case(workload, name, experiment, policy, replace(setup, seed=seed))
         drawn = not tasks or (workload, seed) == (tasks[0].case.jobs, tasks[0].case.setup.seed)
-        tasks.append(PolicyRun(case, chosen=chosen, name=f"run-{number}", saved=drawn))
-    found: Compared = ask(ComparisonQuestion(tasks), engine)
+        tasks.append(PolicyRun(case, chosen=chosen, name=f"run-{number}", saved=keep_results or drawn))
+    with show_tasks({task.name: task.size for task in tasks}, progress=progress) as tell:
+        found: Compared = ask(ComparisonQuestion(tasks), engine, tell)
     return found
 
 
-def _policies(policies: Policies, experiment: Experiment) -> Iterator[tuple[str, Policy]]:
-    if isinstance(policies, Mapping):
-        yield from policies.items()
-        return
-    for policy in policies:
-        if isinstance(policy, str):
-            yield (
-                policy,
-                experiment.policy_of(policy, experiment.trust if policy in experiment.policies else CALLER),
-            )
-        else:
-            yield repr(policy), policy
+def named_policies(policies: Policies, experiment: Experiment) -> dict[str, Policy]:
+    """Return policies by their names in tables.
+
+    Raises
+    ------
+    UsageError
+        Two have the same name, or one is unknown.
+    """
+    pairs = (
+        policies.items() if isinstance(policies, Mapping) else ((name_of(each), each) for each in policies)
+    )
+    return _distinct("policies", ((name, _policy(given, experiment)) for name, given in pairs))
+
+
+def _policy(given: GivenPolicy, experiment: Experiment) -> Policy:
+    if not isinstance(given, str):
+        return policy_of(given)
+    return experiment.policy_of(given, experiment.trust if given in experiment.policies else CALLER)
 
 
 def _metric(metric: str | Metric) -> tuple[str, str | Metric]:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hpcsimkit.agents.agent import Agent
+from hpcsimkit.agents.model_agent import ModelAgent
 from hpcsimkit.cluster.opaque import AnyCluster
 from hpcsimkit.engine.engines import Engine
 from hpcsimkit.engine.provenance import Provenance, times_of, write_json
@@ -41,7 +42,7 @@ __all__ = ["Evaluated", "EvaluationQuestion", "EvaluationRun", "evaluate"]
 STATISTICS, PAGE = "evaluation.json", "report.html"
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Evaluated(Answer):
     """Statistics of an agent beside other policies on the same sequences.
 
@@ -102,7 +103,7 @@ class Evaluated(Answer):
         means = (verdict.means[AGENT].mean, verdict.means[name].mean, against.difference.mean)
         return dict(zip(self.measured, (*means, against.relative, against.t_test_holm), strict=True))
 
-    def plot(self) -> Figure:
+    def figure(self) -> Figure:
         """Return a figure of the differences from the other policies by the first metric."""
         from hpcsimkit.experiments.evaluation.report import pictures_of
 
@@ -290,7 +291,7 @@ class EvaluationRun:
 
 
 def evaluate(
-    model: str | os.PathLike[str] | Agent,
+    model: str | os.PathLike[str] | Agent | ModelAgent,
     workload: Asked = None,
     policies: Sequence[str] | Mapping[str, Policy] = ("fcfs+easy", "sjf+easy"),
     cluster: AnyCluster | int | None = None,
@@ -302,7 +303,7 @@ def evaluate(
 
     Parameters
     ----------
-    model : path or Agent
+    model : path, Agent or ModelAgent
         Path of a trained agent (.hpcsim), or the agent.
     workload : Workload, path or Experiment, optional
         Jobs from which sequences are sampled; path of a log or its name in the catalogue; or an experiment or
@@ -330,7 +331,7 @@ def evaluate(
     wanted = {
         **{name: value for name, value in settings.items() if name in own},
         "jobs": settings.get("jobs", Evaluation.model_fields["jobs"].default),
-        "model": repr(model) if isinstance(model, Agent) else str(model),
+        "model": repr(model) if isinstance(model, Agent | ModelAgent) else str(model),
         "policies": None if isinstance(policies, Mapping) else list(policies),
         "seed": options.get("seed", source.seed),
     }
@@ -339,7 +340,7 @@ def evaluate(
         evaluation,
         workload if isinstance(workload, Workload) else source.workload(),
         Given(
-            model if isinstance(model, Agent) else None,
+            model if isinstance(model, Agent | ModelAgent) else None,
             policies if isinstance(policies, Mapping) else None,
             setup_of(cluster, options),
         ),

@@ -31,7 +31,7 @@ __all__ = ["Explained", "ExplanationQuestion", "explain"]
 MODEL = ".hpcsim"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Explained(Answer):
     """Distributions of the features of an inspector's decisions."""
 
@@ -55,7 +55,7 @@ class Explained(Answer):
         found = self.explanation
         return {"decisions": float(len(found.rejected)), "rejected_share": found.ratio}
 
-    def plot(self) -> Figure:
+    def figure(self) -> Figure:
         """Return a figure with the distributions of each feature."""
         from hpcsimkit.reports.answers import draw_explanation
 

@@ -37,7 +37,7 @@ PREDICTORS = ("requested", "last-two", "history", "regression", "mixture")
 """Default predictors: those that need no extra."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Predicted(Answer):
     """Quality of predicted run times.
 
@@ -68,7 +68,7 @@ class Predicted(Answer):
             for name, value in zip(self.measured, row[3:9], strict=True)
         }
 
-    def plot(self) -> Figure:
+    def figure(self) -> Figure:
         """Return a figure of the calibration of the quantiles."""
         from hpcsimkit.reports.answers import draw_predictions
 

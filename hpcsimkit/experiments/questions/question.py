@@ -62,12 +62,29 @@ class Answer(ABC):
         """Tables by name."""
 
     @abstractmethod
-    def plot(self) -> Figure:
-        """Return the picture."""
+    def figure(self) -> Figure | None:
+        """Return the picture for a file; None if there is none."""
+
+    def plot(self) -> Any:
+        """Draw the picture, which a notebook shows, and return its axes."""
+        from hpcsimkit.reports.figures import in_pyplot
+
+        with in_pyplot():
+            drawn = self.figure()
+        return np.array([] if drawn is None else drawn.axes, dtype=object)
 
     @abstractmethod
     def lines(self) -> Iterator[str]:
         """Yield the answer as lines of text."""
+
+    def __repr__(self) -> str:
+        return "\n".join(self.lines())
+
+    def _repr_html_(self) -> str:
+        """Return the tables and the picture, for notebooks."""
+        from hpcsimkit.reports.views import answer_html
+
+        return answer_html(type(self).__name__, self.tables, self.figure)
 
     @property
     def measures(self) -> Mapping[str, float]:
@@ -90,7 +107,8 @@ class Answer(ABC):
         from hpcsimkit.reports.figures import save_figure
 
         self.save_tables(folder)
-        save_figure(self.plot(), folder / f"{self.stem}.png")
+        if (drawn := self.figure()) is not None:
+            save_figure(drawn, folder / f"{self.stem}.png")
 
     def save_tables(self, folder: Path) -> None:
         """Write the tables as CSV files.
@@ -121,7 +139,11 @@ class Question(ABC):
         """Return the answer that the outcomes of the tasks in a store give."""
 
 
-def ask(question: Question, engine: Engine | None = None) -> Any:
+def ask(
+    question: Question,
+    engine: Engine | None = None,
+    tell: Callable[[str, int], None] = lambda name, done: None,
+) -> Any:
     """Return the answer to a question; nothing is kept.
 
     Parameters
@@ -130,6 +152,8 @@ def ask(question: Question, engine: Engine | None = None) -> Any:
         The question.
     engine : Engine, optional
         Engine that executes the tasks; by default this process.
+    tell : callable
+        Callback ``tell(name, done)`` with the progress of a task. Default: none.
 
     Raises
     ------
@@ -138,7 +162,7 @@ def ask(question: Question, engine: Engine | None = None) -> Any:
     """
     with TemporaryDirectory() as place:
         store = Store(Path(place), durable=False)
-        finish(question.tasks, store, lambda tasks: engine or InProcess(), tell=lambda name, done: None)
+        finish(question.tasks, store, lambda tasks: engine or InProcess(), tell=tell)
         return question.answer(store)
 
 

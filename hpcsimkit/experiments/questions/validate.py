@@ -20,6 +20,8 @@ from hpcsimkit.kernel.policy import Policy
 from hpcsimkit.results.residue import CAUSES, Residue
 from hpcsimkit.results.result import Result
 from hpcsimkit.results.validation import TOLERANCE, Validation
+from hpcsimkit.results.wait_causes import CAUSES as CAUSES_OF_WAITS
+from hpcsimkit.results.wait_causes import WaitCauses
 
 if TYPE_CHECKING:
     import pandas
@@ -28,15 +30,23 @@ if TYPE_CHECKING:
 __all__ = ["Validated", "ValidationQuestion", "validate"]
 
 HEADINGS = ("waits", "jobs", "recorded [s]", "simulated [s]", "ratio", "Wasserstein [s]", "KS")
+HEADINGS_OF_CAUSES = (
+    "cause of waits",
+    "the job waits for",
+    "recorded [s]",
+    "share",
+    "simulated [s]",
+    "share",
+)
 OF_MARKS = ["part", "measure", "value", "good", "fair", "grade"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Validated(Answer):
     """Agreement of a simulation with the recorded schedule."""
 
     stem = "validation"
-    names = ("validation", "agreement", "residue")
+    names = ("validation", "agreement", "residue", "causes")
     measured = (
         *("median_start_error", "p90_start_error", "share_within_10_min"),
         *("share_started_as_recorded", "waits_ks_distance", "mean_wait_factor", "moved_use_share"),
@@ -44,14 +54,23 @@ class Validated(Answer):
 
     validation: Validation
     residue: Residue
+    causes: WaitCauses
 
     @property
     def tables(self) -> Mapping[str, pandas.DataFrame]:
-        """Waits by group (``validation``), measures with grades (``agreement``), causes (``residue``)."""
+        """Waits by group (``validation``), measures with grades (``agreement``), and causes.
+
+        Those of the errors are ``residue``, and those of the waits ``causes``.
+        """
         import pandas
 
         marks = pandas.DataFrame([(*mark, mark.grade) for mark in self.validation.marks], columns=OF_MARKS)
-        return {"validation": self.validation.table, "agreement": marks, "residue": self.residue.table}
+        return {
+            "validation": self.validation.table,
+            "agreement": marks,
+            "residue": self.residue.table,
+            "causes": self.causes.table,
+        }
 
     @property
     def summary(self) -> str:
@@ -66,7 +85,7 @@ class Validated(Answer):
         values = [*self.validation.summary.values(), *(mark.value for mark in self.validation.marks)]
         return dict(zip(self.measured, values, strict=True))
 
-    def plot(self) -> Figure:
+    def figure(self) -> Figure:
         """Return a figure of the queue and the use over time, and of the causes of the errors."""
         from hpcsimkit.reports.answers import draw_validation
 
@@ -83,6 +102,7 @@ class Validated(Answer):
             for row in waits[waits["by"] != "hour"].itertuples(index=False)
         ]
         yield plain_table(HEADINGS, rows)
+        yield from self._lines_of_causes(tables["causes"])
         median, most, near = validation.summary.values()
         yield (
             f"start times: {number_text(median)} s off in the median, {number_text(most)} s at 90 %; "
@@ -102,6 +122,24 @@ class Validated(Answer):
         ]
         yield plain_table(("agreement", *OF_MARKS[1:]), marks)
         yield f"agreement of {validation.result.policy} with the record: {self.summary}"
+
+    def _lines_of_causes(self, causes: pandas.DataFrame) -> Iterator[str]:
+        """Yield the waits of all jobs by cause, and what the log states of them."""
+        every = causes[causes["by"] == "all"]
+        names, recorded, simulated = (every[name].tolist() for name in ("cause", "recorded", "simulated"))
+        sums = sum(recorded), sum(simulated)
+        rows = [
+            [cause, CAUSES_OF_WAITS[cause]]
+            + [
+                text
+                for seconds, total in zip(both, sums, strict=True)
+                for text in (number_text(seconds), f"{seconds / total:.1%}" if total else "")
+            ]
+            for cause, *both in zip(names, recorded, simulated, strict=True)
+        ]
+        if rows:
+            yield plain_table(HEADINGS_OF_CAUSES, rows)
+        yield from self.causes.sentences()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,7 +173,7 @@ class ValidationQuestion(OfCases):
         result = Result.load(store.folder(self.tasks[0]) / RESULT)
         validation = Validation(result, self._tolerance, self.case.begin)
         described = cluster if isinstance(cluster, Machines | Partitions) else None
-        return Validated(validation, Residue(validation, described))
+        return Validated(validation, Residue(validation, described), WaitCauses(validation, described))
 
     @property
     def _tolerance(self) -> float:

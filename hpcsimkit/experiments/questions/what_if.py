@@ -235,7 +235,7 @@ def _with_machines(cluster: Partitions, place: int, change: Change) -> Partition
     return replace(cluster, parts=[resized(part) for part in cluster.parts], machines=machines)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class WhatIf(Answer):
     """Differences of the waits of the same jobs between two runs.
 
@@ -301,7 +301,7 @@ class WhatIf(Answer):
         row = self.table.iloc[0]
         return dict(zip(self.measured, map(float, (row.before, row.after, row.difference)), strict=True))
 
-    def plot(self) -> Figure:
+    def figure(self) -> Figure:
         """Return a figure of the waiting jobs and the busy share over time, and of the differences."""
         from hpcsimkit.reports.what_if import draw_what_if
 

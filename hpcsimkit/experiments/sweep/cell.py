@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from hpcsimkit._version import __version__
 from hpcsimkit.engine.code_version import code_version
+from hpcsimkit.engine.engines import Engine
 from hpcsimkit.engine.identity import digest, modules_of
 from hpcsimkit.engine.task import Task, Tell
 from hpcsimkit.experiments.comparison.case import Case
@@ -61,6 +62,38 @@ class Cell(Task):
     def name(self) -> str:
         """Fingerprint, which is also the name of the folder."""
         return self.fingerprint
+
+
+class Cells(Protocol):
+    """What a run of a sweep needs to know of it."""
+
+    report: bool
+
+    def __len__(self) -> int:
+        """Return the number of cells."""
+
+    def cells(self) -> Iterable[Cell]:
+        """Yield the cells."""
+
+    def engine_for(self, tasks: int) -> Engine:
+        """Return the engine for a number of tasks."""
+
+    def described(self, cells: Any) -> dict[str, Any]:
+        """Return the axes for the report."""
+
+    def saved(self) -> str:
+        """Return the settings as TOML."""
+
+    def model_dump(self, *, exclude_unset: bool, exclude: Any) -> dict[str, Any]:
+        """Return the settings as plain values."""
+
+    @property
+    def columns(self) -> list[str]:
+        """Columns of the table of cells."""
+
+    @property
+    def code(self) -> list[str]:
+        """Modules and files that its names import."""
 
 
 class SimulationCell(Cell):

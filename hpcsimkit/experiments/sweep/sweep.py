@@ -5,18 +5,22 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from functools import cache
 from itertools import product
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple, Self
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 from pydantic import Field
 
 from hpcsimkit.cluster.partitions import Partitions
+from hpcsimkit.engine.engines import Engine
 from hpcsimkit.engine.identity import identity_of
 from hpcsimkit.errors import UsageError, WorkloadError, nearest
 from hpcsimkit.experiments.comparison.experiment import Experiment, JobsOfExperiment
 from hpcsimkit.experiments.parts import registry
+from hpcsimkit.experiments.progress import show_tasks
 from hpcsimkit.experiments.settings.checked_table import Problem
 from hpcsimkit.experiments.source import sha256_of
 from hpcsimkit.experiments.sweep.axes import PERIOD, POLICY, QUESTION, REPLICATES, SEED, Axis, axes_of
@@ -26,6 +30,12 @@ from hpcsimkit.experiments.sweep.question_cell import QuestionCell, QuestionTabl
 from hpcsimkit.experiments.sweep.results import SweepResults
 from hpcsimkit.experiments.sweep.windows import Window, Windows, WindowsOfLog
 from hpcsimkit.io.formats import Format
+from hpcsimkit.jobs.workload import Workload
+from hpcsimkit.reports.sweep.table import SweepTable
+
+if TYPE_CHECKING:
+    from hpcsimkit.experiments.sweep.object_sweep import ObjectSweep
+    from hpcsimkit.experiments.sweep.swept import Swept
 
 __all__ = ["Sweep"]
 
@@ -181,6 +191,84 @@ class Sweep(Experiment):
         return others * sum(
             seeds if identities.has_seeds(policy, settings) else 1 for policy in self.policies
         )
+
+    @classmethod
+    def of(
+        cls,
+        workloads: Workload | Iterable[Workload],
+        policies: Any,
+        axes: Mapping[str, Iterable[Any]] | None = None,
+        *,
+        metrics: Iterable[str] | None = None,
+        **options: Any,
+    ) -> ObjectSweep:
+        """Return a sweep of workloads and policies of a program, which need no names.
+
+        Parameters
+        ----------
+        workloads : Workload or iterable of Workload
+            Jobs, with distinct names.
+        policies : iterable of str, Policy or Stage, or mapping of str to one of these
+            Policies, as in :func:`~hpcsimkit.experiments.questions.compare.compare`.
+        axes : mapping of str to iterable, optional
+            Values of ``load_factor``, by which loads are multiplied, and of options of a run: fields of
+            :class:`~hpcsimkit.kernel.setup.Setup`, such as ``seed``, ``period`` and ``cluster``.
+        metrics : iterable of str, optional
+            Names of the metrics; by default all.
+        **options
+            Options of all runs: fields of :class:`~hpcsimkit.kernel.setup.Setup`.
+
+        Raises
+        ------
+        UsageError
+            An axis, a policy or an option is unknown.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from hpcsimkit.workloads import default_workload
+        >>> jobs = default_workload(np.random.default_rng(1), jobs=100)
+        >>> found = Sweep.of(jobs, ["fcfs", "fcfs+easy"], {"load_factor": [0.5, 1.0]}).run()
+        >>> found.table[["policy", "load_factor", "mean_wait_time"]].round(1).values.tolist()[0]
+        ['fcfs', 0.5, 4957.5]
+        """
+        from hpcsimkit.experiments.sweep.object_sweep import ObjectSweep
+
+        return ObjectSweep.of(workloads, policies, axes, metrics=metrics, **options)
+
+    def run(
+        self,
+        place: str | os.PathLike[str] | None = None,
+        *,
+        engine: Engine | None = None,
+        progress: bool = False,
+    ) -> Swept:
+        """Perform all cells, and return their table, statistics and pictures.
+
+        Parameters
+        ----------
+        place : path, optional
+            Path of a results folder, in which the same sweep resumes; by default nothing is kept.
+        engine : Engine, optional
+            Engine that executes the cells; by default that of the sweep.
+        progress : bool
+            Whether to show a progress bar. Default: False.
+
+        Raises
+        ------
+        HpcsimkitError
+            A file cannot be read or written. Cells that fail are rows with the reason.
+        """
+        from hpcsimkit.experiments.sweep.sweep_run import SweepRun
+        from hpcsimkit.experiments.sweep.swept import Swept
+
+        with ExitStack() as stack:
+            folder = stack.enter_context(TemporaryDirectory()) if place is None else place
+            sweep = self if place is not None else self.model_copy(update={"report": False})
+            tell = stack.enter_context(show_tasks({"cells": len(self)}, "cells", progress=progress))
+            done = SweepRun(sweep, folder, engine=engine)
+            frame = done.run(tell=lambda ended, failed, of: tell("cells", ended + failed))
+            return Swept(frame, SweepTable.read(folder))
 
     @classmethod
     def load(cls, place: str | os.PathLike[str]) -> SweepResults:

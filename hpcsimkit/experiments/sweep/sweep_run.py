@@ -24,10 +24,8 @@ from hpcsimkit.experiments.comparison.policy_run import arrow_table, load_writer
 from hpcsimkit.experiments.console import grouped
 from hpcsimkit.experiments.source import UNDECISIVE
 from hpcsimkit.experiments.sweep.axes import PERIOD
-from hpcsimkit.experiments.sweep.cell import Cell
+from hpcsimkit.experiments.sweep.cell import Cell, Cells
 from hpcsimkit.experiments.sweep.results import CELLS, DESCRIPTION, SweepResults, state_lines
-from hpcsimkit.experiments.sweep.sweep import Sweep
-from hpcsimkit.experiments.sweep.trainings import TrainingSweep
 from hpcsimkit.io.documents import json_record, write_record
 from hpcsimkit.io.files import make_folder, sha256_of_content, write_bytes
 from hpcsimkit.io.formats import Format
@@ -111,6 +109,7 @@ class SweepRun:
     Examples
     --------
     >>> import tempfile
+    >>> from hpcsimkit import Sweep
     >>> sweep = Sweep(jobs=50, policies=["fcfs", "fcfs+easy"], sweep={"seed": [0, 1]}, report=False)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     frame = SweepRun(sweep, folder).run()
@@ -120,7 +119,7 @@ class SweepRun:
 
     def __init__(
         self,
-        sweep: Sweep | TrainingSweep,
+        sweep: Cells,
         place: str | os.PathLike[str],
         command: Sequence[str] = (),
         engine: Engine | None = None,

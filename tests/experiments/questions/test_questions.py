@@ -106,7 +106,7 @@ def test_answers_are_those_of_the_command_by_object_by_name_and_on_an_engine(
         for other in (by_name, in_processes):
             pandas.testing.assert_frame_equal(other.tables[table], frame)
     assert [*answer.lines()] == [*in_processes.lines()]
-    assert answer.plot().axes
+    assert answer.figure().axes
     assert tuple(answer.measures) == answer.measured or name == "predict"
 
 
@@ -117,7 +117,7 @@ def test_a_comparison_has_the_metrics_of_the_command(jobs: Workload) -> None:
     for policy, row in answer.table.set_index("policy").iterrows():
         for metric, value in written[policy].items():
             assert row[metric] == value or (value is None and np.isnan(row[metric])), metric
-    assert len(answer.plot().axes) == 5
+    assert len(answer.figure().axes) == 5
     text = "\n".join(answer.lines())
     assert "* best of its column" in text and "sjf+easy" in text
 
@@ -165,7 +165,7 @@ def test_a_description(jobs: Workload) -> None:
     values = answer.table.set_index("name")["value"]
     assert values["jobs"] == 150 and values["machine [nodes]"] == 32
     assert describe(jobs, Machines.of(32, cpus=1)).table["section"].tolist().count("machines") == 4
-    assert answer.plot().axes
+    assert answer.figure().axes
 
 
 def test_a_name_in_the_catalogue_is_a_file_here(jobs: Workload) -> None:
@@ -247,7 +247,7 @@ def test_jobs_before_the_beginning_are_simulated_and_in_no_answer(jobs: Workload
 
 def test_the_picture_of_a_change_has_the_differences_of_the_table(jobs: Workload) -> None:
     answer = what_if(jobs, ["nodes+=4"])
-    queue, busy, waits = answer.plot().axes
+    queue, busy, waits = answer.figure().axes
     assert queue.get_title(loc="left") == "fcfs+easy on log: nodes+=4"
     assert [text.get_text() for text in queue.get_legend().get_texts()] == ["before", "after"]  # type: ignore[union-attr]
     dots = [line.get_xdata()[0] for line in waits.lines if line.get_marker() == "o"]  # type: ignore[index]

@@ -1,0 +1,273 @@
+"""Agents made of any model: a function, a PyTorch module, a model of Stable-Baselines3."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hpcsimkit.agents.catalogue import ENCODERS, MASKS
+from hpcsimkit.agents.networks.model_file import write_model
+from hpcsimkit.agents.networks.models import scorer_of
+from hpcsimkit.agents.networks.scorer import Scorer
+from hpcsimkit.agents.spaces.masks import AcceptReject, Slots
+from hpcsimkit.agents.stored_parts import described, own_class, restored, tell_needs
+from hpcsimkit.envs.interfaces import Encoder, Mask, actions_of, shape_of
+from hpcsimkit.errors import UsageError
+from hpcsimkit.io.catalogue import Catalogue
+from hpcsimkit.jobs.views import views
+from hpcsimkit.kernel.decision import Answering, Decision
+from hpcsimkit.kernel.guard import guarded
+from hpcsimkit.kernel.pipeline import SEATS
+from hpcsimkit.kernel.system import System
+
+__all__ = ["MODULE", "ModelAgent"]
+
+MODULE = "module"
+"""Kind of networks that are PyTorch modules, in model files."""
+
+NO_MODULES: Catalogue[type[Any]] = Catalogue("module", "hpcsimkit.modules", {})
+"""Modules of the kit: there are none, all are of users."""
+
+OF_TWO = ("inspector", "gate")
+"""Seats whose options are yes and no."""
+
+
+class ModelAgent(Answering):
+    """A stage that takes the decisions of a seat by a model of any kind, which all runs share.
+
+    Unlike an :class:`~hpcsimkit.agents.agent.Agent`, it has no layers of its own: it calls the model. It is
+    used wherever a stage is: in pipelines, ``compare``, ``evaluate``, ``Simulation``.
+
+    Parameters
+    ----------
+    model : callable, torch.nn.Module or BaseAlgorithm
+        Function ``predict(observation)`` or ``predict(observation, mask)`` that returns an action, or a score
+        for each action; PyTorch module that scores a batch of observations; or a model of
+        Stable-Baselines3, also with custom features extractors, recurrent or quantile policies,
+        ``VecNormalize`` and ``VecFrameStack``. It is called, never copied or changed.
+    encoder : Encoder
+        Encoder of its observations.
+    mask : Mask, optional
+        Mapping between actions and options; by default :class:`~hpcsimkit.agents.spaces.masks.Slots` with
+        the slots of the encoder, or accept and reject at the seats of yes and no.
+    stage : str
+        Seat that it is made for. Default: ``"order"``.
+    flat : bool
+        Whether the model reads observations as rows of numbers. Default: False.
+    sample : bool
+        Whether actions are sampled from the softmax of the scores, instead of taking the best one. Default:
+        False.
+    base : Stage, optional
+        Heuristic behind the seat; see :class:`~hpcsimkit.kernel.decision.External`.
+    about : mapping, optional
+        Origin of the agent: training, data, measured results.
+
+    Raises
+    ------
+    UsageError
+        The model is none of these, or parts of it cannot be repeated.
+
+    Examples
+    --------
+    Rows of the observation are jobs, and its second column has their requested times:
+
+    >>> from hpcsimkit import EASY, Pipeline, Simulation, Workload
+    >>> from hpcsimkit.agents.spaces.encoders import QueueWindow
+    >>> shortest = ModelAgent(lambda seen: -seen[:-1, 1], QueueWindow(4))
+    >>> w = Workload({"submit_time": [0, 0], "run_time": [9, 4], "nodes": [4, 4]}, machine_size=4)
+    >>> Simulation(w, Pipeline(order=shortest, backfiller=EASY(), window=4)).run().start_time.tolist()
+    [4, 0]
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        encoder: Encoder,
+        mask: Mask | None = None,
+        *,
+        stage: str = "order",
+        flat: bool = False,
+        sample: bool = False,
+        base: Any = None,
+        about: Mapping[str, Any] | None = None,
+    ) -> None:
+        found = mask if mask is not None else _usual_mask(encoder, stage)
+        super().__init__(base, decline=bool(getattr(found, "decline", False)))
+        self.model = model
+        self.encoder = encoder
+        self.mask = found
+        self.stage = stage
+        self.flat = flat
+        self.sample = sample
+        self.about = about
+        self._scorer = scorer_of(model)
+
+    def __deepcopy__(self, memory: dict[int, Any]) -> ModelAgent:
+        """Return a copy for a run, which shares the model."""
+        made = object.__new__(type(self))
+        made.__dict__.update(self.__dict__)
+        return made
+
+    def __repr__(self) -> str:
+        flat = ", flat=True" if self.flat else ""
+        return f"{type(self).__name__}({self._scorer.name}, {self.encoder!r}, {self.mask!r}{flat})"
+
+    def __eq__(self, other: object) -> bool:
+        """Return whether another agent asks the same model, by identity, in the same way."""
+        return isinstance(other, ModelAgent) and self.model is other.model and repr(self) == repr(other)
+
+    def __hash__(self) -> int:
+        return hash((id(self.model), repr(self)))
+
+    def _repr_html_(self) -> str:
+        """Return the model and what it sees and answers, for notebooks."""
+        return str(views().agent_html(self, self._scorer.name))
+
+    @property
+    def draws(self) -> bool:  # type: ignore[override]
+        """Whether runs with other seeds may differ: actions are sampled."""
+        return bool(self.sample)
+
+    @property
+    def slots(self) -> int | None:
+        """Number of options to choose among, by the mask or else by the training; None if neither has it."""
+        return getattr(self.mask, "slots", self.trained.get("slots"))
+
+    @property
+    def trained(self) -> Mapping[str, Any]:
+        """Facts of the training run: policy, slots, metric; empty if unknown."""
+        return (self.about or {}).get("training", {})
+
+    @property
+    def scorer(self) -> Scorer:
+        """The scores of the model."""
+        return self._scorer
+
+    def choose(
+        self, observations: NDArray[Any], valid: NDArray[np.bool_], state: Any = None
+    ) -> tuple[NDArray[np.int64], Any]:
+        """Return the best valid action of each observation of a batch, as in a vector environment.
+
+        Parameters
+        ----------
+        observations : array, shape (n, ...)
+            Observations of the encoder.
+        valid : array of bool, shape (n, actions)
+            Valid actions, at least one for each.
+        state : object, optional
+            State returned by the call before, of models with memory. Default: that of a beginning.
+
+        Returns
+        -------
+        tuple of (array of int64, shape (n,)), object
+            Actions, and the next state.
+        """
+        seen = observations.reshape(len(observations), -1) if self.flat else observations
+        scores, state = self._scorer.scores(seen, valid, state)
+        return np.where(valid, scores, -np.inf).argmax(axis=1), state
+
+    # --- saving and loading --------------------------------------------------------------------------
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write a PyTorch module as an agent into one file: its tensors, the names of classes, no pickle.
+
+        :meth:`Agent.load <hpcsimkit.agents.agent.Agent.load>` reads it, with the module or file of the class
+        as ``parts``. A warning tells which classes of a notebook or a script it will need.
+
+        Raises
+        ------
+        UsageError
+            The model is no module; it has tensors of other types, or parameters that are not its attributes.
+        """
+        from hpcsimkit.agents.networks.torch_models import tensors_of
+
+        if not hasattr(self.model, "state_dict") or hasattr(self.model, "predict"):
+            raise UsageError(
+                f"{self._scorer.name} is no PyTorch module: save the model in its own form, and write a "
+                "function that loads it into a file, def agent() -> ModelAgent; its name is mine.py:agent"
+            )
+        about = {
+            "stage": self.stage,
+            "sample": self.sample,
+            "encoder": described(self.encoder, ENCODERS),
+            "mask": described(self.mask, MASKS),
+            "network": {"kind": MODULE},
+            "about": {**(self.about or {}), MODULE: {**described(self.model, NO_MODULES), "flat": self.flat}},
+        }
+        write_model(path, tensors_of(self.model), about)
+        tell_needs(path, self.model, self.encoder, self.mask)
+
+    @classmethod
+    def restored(
+        cls, tensors: Any, values: Mapping[str, Any], about: Any, given: Mapping[str, Any]
+    ) -> ModelAgent:
+        """Return the agent of a model file whose network is a module; see :meth:`save`.
+
+        `given` has the parameters of :meth:`Agent.load <hpcsimkit.agents.agent.Agent.load>`.
+        """
+        import torch
+
+        from hpcsimkit.agents.networks.torch_models import put_tensors
+
+        named, parts, sample = values["about"][MODULE], given["parts"], given["sample"]
+        module = own_class(str(named["name"]), torch.nn.Module, parts)(**named["parameters"])
+        put_tensors(module, tensors)
+        origin = {key: value for key, value in values["about"].items() if key != MODULE}
+        return cls(
+            module,
+            restored(about.encoder, Encoder, given["encoder"], ENCODERS, parts),
+            restored(about.mask, Mask, given["mask"], MASKS, parts),
+            stage=about.stage,
+            flat=named["flat"] is True,
+            sample=about.sample if sample is None else sample,
+            about=origin or None,
+        )
+
+    # --- decisions -----------------------------------------------------------------------------------
+
+    def reset(self, system: System) -> None:
+        """Prepare for a run: bind the encoder, and forget what was seen in another one."""
+        super().reset(system)
+        self._encode = self.encoder.bind(system)
+        self._observation = np.zeros(shape_of(self.encoder), dtype=np.float32)
+        self._valid = np.zeros(actions_of(self.mask), dtype=np.bool_)
+        self._state: Any = None
+        self._random = system.random() if self.sample else None
+
+    def answer(self, decision: Decision) -> int:
+        """Return the position of the option with the best action, or with a sampled one."""
+        if len(decision.options) == 1:
+            return 0
+        self._observation[...] = 0
+        self._valid[...] = False
+        self._encode(decision, self._observation)
+        self.mask.write(decision, self._valid)
+        if not self._valid.any():
+            raise UsageError(f"{self.mask!r} leaves no action for {decision!r}")
+        return self.mask.position(decision, self._choice())
+
+    def _choice(self) -> int:
+        seen, valid = self._observation[None], self._valid[None]
+        seen = seen.reshape(1, -1) if self.flat else seen
+        with guarded(f"the model {self._scorer.name}"):
+            scores, self._state = self._scorer.scores(seen, valid, self._state)
+        wanted = np.where(self._valid, scores[0], -np.inf)
+        if not np.isfinite(wanted[self._valid]).any():
+            raise UsageError(f"{self._scorer.name} scores no option with a finite number, found {scores[0]}")
+        if self._random is not None:  # argmax of scores with Gumbel noise samples from their softmax
+            wanted = wanted + self._random.gumbel(size=len(wanted))
+        return int(np.nanargmax(wanted))
+
+
+def _usual_mask(encoder: Encoder, stage: str) -> Mask:
+    """Return the mask of a seat, if the number of slots is that of the encoder."""
+    if stage in OF_TWO:
+        return AcceptReject()
+    slots = getattr(encoder, "slots", None)
+    if not isinstance(slots, int) or stage not in SEATS:
+        raise UsageError(f"a mask is needed: {encoder!r} does not say how many options there are")
+    return Slots(slots)
