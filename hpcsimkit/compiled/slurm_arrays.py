@@ -42,12 +42,12 @@ SINGLE = {"jobs": state.JOBS, "wall": state.WALL}
 
 
 class Tickets(NamedTuple):
-    """The jobs in each of their partitions, by job number and partition."""
+    """The jobs in each of their partitions, by job number and partition; the first ones of each job."""
 
     row: Integers
     part: Integers
     first: Integers
-    count: Integers
+    ticket_count: Integers
 
 
 def tickets_of(requests: Requests) -> Tickets:
@@ -86,7 +86,7 @@ def jobs_of(
         factor=np.array([factors[id(qos)] for qos in requests.qos], dtype=np.float64),
         nodes=np.where(nodes == 0, 1.0, nodes).astype(np.float64),
         first_ticket=tickets.first,
-        tickets=tickets.count,
+        tickets=tickets.ticket_count,
         row=tickets.row,
         part=tickets.part,
         need=need,
@@ -117,7 +117,7 @@ def _billing(requests: Requests, tickets: Tickets) -> Numbers:
     return np.array(each)[tickets.part, tickets.row]
 
 
-# --- priority ------------------------------------------------------------------------------------------------
+# --- priority ----------------------------------------------------------------------------------------------
 
 
 def factors_of(rules: Multifactor, requests: Requests) -> state.Factors:
@@ -166,7 +166,7 @@ def _source(name: str, requests: Requests, *, limited: bool = False) -> int:
     return requests.resources.index(name) if name in requests.resources else state.OF_NOTHING
 
 
-# --- limits --------------------------------------------------------------------------------------------------
+# --- limits ------------------------------------------------------------------------------------------------
 
 
 class _Checks:
@@ -234,21 +234,23 @@ def limits_of(
         counts, members = [0] * len(first), [[] for _ in first]
     known = [[found.groups[key] for key in keys if key in found.groups] for keys in members]
     jobs, groups, names = len(requests.users), len(found.groups), list(found.names)
-    limits = state.Limits(
+    made = state.Limits(
         first_check=_offsets(counts),
         checks=np.array(found.rows, dtype=np.int64).reshape(-1, 4),
         limit=np.array(found.limits, dtype=np.float64),
         first_group=_offsets(map(len, known)),
         groups=np.array([group for each in known for group in each], dtype=np.int64),
         source=np.array([_source(name, requests, limited=True) for name in names], dtype=np.int64),
-        asked=np.array([requests.asked.get(name, np.zeros(jobs)) for name in names]).reshape(len(names), jobs),
+        asked=np.array([requests.asked.get(name, np.zeros(jobs)) for name in names]).reshape(
+            len(names), jobs
+        ),
         running=np.zeros((groups, len(names))),
         minutes=np.zeros((groups, len(names))),
         jobs=np.zeros(groups, dtype=np.int64),
         counted_at=np.full(groups, -NEVER, dtype=np.int64),
         has=np.zeros((len(names), jobs)),
     )
-    return limits, list(found.reasons)
+    return made, list(found.reasons)
 
 
 def _ask(requests: Requests, row: int, part: int) -> Ask:
@@ -273,7 +275,7 @@ def classes_of(requests: Requests, tickets: Tickets) -> tuple[Integers, Integers
     return classes.astype(np.int64), first.astype(np.int64)
 
 
-# --- machines ------------------------------------------------------------------------------------------------
+# --- machines ----------------------------------------------------------------------------------------------
 
 
 class Places(NamedTuple):
@@ -367,7 +369,7 @@ def _masks(partitions: Partitions) -> list[NDArray[np.bool_]]:
     return masks
 
 
-# --- the run -------------------------------------------------------------------------------------------------
+# --- the run -----------------------------------------------------------------------------------------------
 
 
 def new_run(
@@ -401,7 +403,7 @@ def new_run(
         expected=np.empty((2, count + 1), dtype=np.int64),
         running=np.full((2, count), -1, dtype=np.int64),
         first=np.zeros(count, dtype=np.int64),
-        count=np.zeros(count, dtype=np.int64),
+        part_count=np.zeros(count, dtype=np.int64),
         parts=np.empty((int(parts_of_jobs.sum()), 1 + resources), dtype=np.int64),
         events=np.empty(2 * count, dtype=np.int64),
         key=np.zeros(tickets, dtype=np.int64),

@@ -44,9 +44,7 @@ def reason_of(jobs: Jobs, limits: Limits, run: Run, ticket: int, now: int, alone
 
 
 @pasted
-def _is_beyond(
-    jobs: Jobs, limits: Limits, run: Run, ticket: int, check: int, now: int, alone: bool
-) -> bool:
+def _is_beyond(jobs: Jobs, limits: Limits, run: Run, ticket: int, check: int, now: int, alone: bool) -> bool:
     """Return whether a ticket exceeds a limit, together with running jobs."""
     measure, limit, row = limits.checks[check, MEASURE], limits.limit[check], jobs.row[ticket]
     name, group = limits.checks[check, NAME], limits.checks[check, GROUP]

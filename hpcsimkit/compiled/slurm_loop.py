@@ -101,7 +101,7 @@ def simulate(
             _schedule(clocks, factors, jobs, limits, nodes, run, now)
 
 
-# --- events --------------------------------------------------------------------------------------------------
+# --- events ------------------------------------------------------------------------------------------------
 
 
 @pasted
@@ -173,7 +173,7 @@ def _change_free(nodes: Nodes, run: Run, row: int, sign: int) -> None:
     """Release what a job has, or occupy it."""
     free = nodes.levels.levels
     nodes.counters[CHANGES] += 1
-    for part in range(run.first[row], run.first[row] + run.count[row]):
+    for part in range(run.first[row], run.first[row] + run.part_count[row]):
         for resource in range(free.shape[2]):
             free[NOW, run.parts[part, 0], resource] += sign * run.parts[part, 1 + resource]
 
@@ -184,7 +184,7 @@ def _start(
 ) -> None:
     """Start a job with the allocation that was chosen; mirrors ``SlurmScheduler._start`` and ``on_start``."""
     counters, row = run.counters, jobs.row[ticket]
-    run.first[row], run.count[row] = counters[PARTS], nodes.counters[CHOSEN]
+    run.first[row], run.part_count[row] = counters[PARTS], nodes.counters[CHOSEN]
     for chosen in range(nodes.counters[CHOSEN]):
         for column in range(run.parts.shape[1]):
             run.parts[counters[PARTS], column] = nodes.chosen[chosen, column]
@@ -211,21 +211,16 @@ def _start(
     enter_start(limits, run, row, billing)
 
 
-# --- the past ------------------------------------------------------------------------------------------------
+# --- the past ----------------------------------------------------------------------------------------------
 
 
 @separate
 def _repeat_past(
     factors: Factors, jobs: Jobs, limits: Limits, nodes: Nodes, past: Past, run: Run, now: int
 ) -> None:
-    """Start the jobs whose starts are given; mirrors ``Past.schedule``."""
+    """Start the jobs whose starts are given, up to the time of the policy; mirrors ``Past.schedule``."""
     counters = run.counters
-    while counters[JUDGED] < counters[ARRIVED]:
-        row = jobs.arrival_order[counters[JUDGED]]
-        counters[JUDGED] += 1
-        if past.rejected[row]:
-            run.state[row] = REJECTED
-            counters[JOBS_WAITING] -= 1
+    _reject_of_past(jobs, past, run)
     while counters[GIVEN] < len(past.rows) and past.start[counters[GIVEN]] <= now:
         past.due[counters[GIVEN]] = 1
         counters[GIVEN] += 1
@@ -233,21 +228,10 @@ def _repeat_past(
         counters[GIVEN_LEFT] += 1
     left = 0
     for place in range(counters[GIVEN_LEFT], counters[GIVEN]):
-        if not past.due[place]:
-            continue
-        row = past.rows[place]
-        late = past.start[place] < now and past.strict
-        if run.state[row] != WAITING:
-            past.due[place] = 0
-        elif late:
-            counters[FAILED] = 1
-            return
-        elif _choose_given(jobs, nodes, past, run, place):
-            past.due[place] = 0
-            _start(factors, jobs, limits, nodes, run, past.ticket[place], READY, now)
-        else:
-            left += 1
-    if now < past.at:
+        if past.due[place]:
+            past.due[place] = not _is_over(factors, jobs, limits, nodes, past, run, place, now)
+            left += past.due[place]
+    if now < past.at or counters[FAILED]:
         return
     if left and counters[RUNNING] and run.ends[0, 0] <= now:  # a job without run time ends at this instant
         return
@@ -257,10 +241,45 @@ def _repeat_past(
     _note_change(run)
 
 
+@pasted
+def _reject_of_past(jobs: Jobs, past: Past, run: Run) -> None:
+    """Reject the new jobs that neither start nor wait."""
+    counters = run.counters
+    while counters[JUDGED] < counters[ARRIVED]:
+        row = jobs.arrival_order[counters[JUDGED]]
+        counters[JUDGED] += 1
+        if past.rejected[row]:
+            run.state[row] = REJECTED
+            counters[JOBS_WAITING] -= 1
+
+
+@separate
+def _is_over(
+    factors: Factors,
+    jobs: Jobs,
+    limits: Limits,
+    nodes: Nodes,
+    past: Past,
+    run: Run,
+    place: int,
+    now: int,
+) -> bool:
+    """Start a job if it waits and fits; return whether nothing is left to do; mirrors ``Past._is_over``."""
+    if run.state[past.rows[place]] != WAITING:
+        return True
+    if past.start[place] < now and past.strict:
+        run.counters[FAILED] = 1
+        return False
+    if not _choose_given(jobs, nodes, past, run, place):
+        return False
+    _start(factors, jobs, limits, nodes, run, past.ticket[place], READY, now)
+    return True
+
+
 @separate
 def _choose_given(jobs: Jobs, nodes: Nodes, past: Past, run: Run, place: int) -> bool:
     """Choose the given allocation of a job or, without one, the first machines; return whether it fits."""
-    first, count = past.first[place], past.count[place]
+    first, count = past.first[place], past.part_count[place]
     free = nodes.levels.levels[NOW]
     fits = True
     for part in range(first, first + count):
@@ -279,7 +298,7 @@ def _choose_given(jobs: Jobs, nodes: Nodes, past: Past, run: Run, place: int) ->
     return choose_free(nodes, run, jobs.need[past.ticket[place]])
 
 
-# --- passes --------------------------------------------------------------------------------------------------
+# --- passes ------------------------------------------------------------------------------------------------
 
 
 @separate
@@ -379,10 +398,12 @@ def _main_loop(
     whole: bool,
     now: int,
 ) -> None:
-    """Start jobs in order; one that lacks nodes closes its partition; mirrors ``SlurmScheduler._main_loop``."""
-    counters, most, looked_at, closed = run.counters, clocks.default_queue_depth, 0, 0
-    if whole:
-        most = 0
+    """Start jobs in order; one that lacks nodes closes its partition.
+
+    Mirrors ``SlurmScheduler._main_loop``.
+    """
+    counters, looked_at, closed = run.counters, 0, 0
+    most = 0 if whole else clocks.default_queue_depth
     _open_all(run)
     for part in range(len(run.seen)):
         run.seen[part] = run.blocked[part] = 0
@@ -406,12 +427,18 @@ def _main_loop(
             counters[UNPLANNED] = 1
             _start(factors, jobs, limits, nodes, run, ticket, READY, now)
             continue
-        run.blocked[part] = 1
+        _close(nodes, run, part)
         closed += 1
-        for place in range(nodes.first_member[part], nodes.first_member[part + 1]):
-            run.closed[nodes.members[place]] = 1
         if closed == len(run.blocked):
             break
+
+
+@pasted
+def _close(nodes: Nodes, run: Run, part: int) -> None:
+    """Close a partition, and its machines to all jobs."""
+    run.blocked[part] = 1
+    for place in range(nodes.first_member[part], nodes.first_member[part + 1]):
+        run.closed[nodes.members[place]] = 1
 
 
 @separate
@@ -421,39 +448,58 @@ def _backfill(
     """Give jobs their first places in one plan, and start those that are due; mirrors ``_backfill``."""
     counters, tested, started = run.counters, 0, 0
     counters[UNPLANNED] = 0
-    for count in (run.of_part, run.of_user, run.of_user_part, run.of_place):
-        for place in range(len(count)):
-            count[place] = 0
-    last, planned = _last_candidate(jobs, limits, nodes, run, now), False
+    _count_none(run)
+    last = _last_candidate(jobs, limits, nodes, run, now)
+    if last >= 0:
+        make_plan(clocks, nodes, run, now)
     for position in range(counters[LISTED]):
         ticket = run.listed[position]
-        row, reason = jobs.row[ticket], run.held[ticket]
+        row = jobs.row[ticket]
         if run.state[row] != WAITING:
             continue
         if started:
-            reason = reason_of(jobs, limits, run, ticket, now, False)
-        explain(run, row, now, reason)
-        if reason or _is_passed_over(clocks, jobs, run, ticket):
+            run.held[ticket] = reason_of(jobs, limits, run, ticket, now, False)
+        explain(run, row, now, run.held[ticket])
+        if run.held[ticket] or _is_passed_over(clocks, jobs, run, ticket):
             continue
         tested += 1
         if clocks.bf_max_job_test and tested > clocks.bf_max_job_test:
             break
-        if position > last:
-            continue
-        if not planned:
-            make_plan(clocks, nodes, run, now)
-            planned = True
-        length = rounded(clocks, jobs.requested_time[row])
-        start = first_place(nodes, jobs.need[ticket], length, now, now + clocks.bf_window + 1)
-        if start == NEVER:
-            continue
-        if start == now:
-            counters[UNPLANNED] = 1
-            _start(factors, jobs, limits, nodes, run, ticket, BACKFILLED, now)
-            started += 1
-        occupy(nodes, start, start + length)
-        if clocks.bf_max_job_start and started >= clocks.bf_max_job_start:
-            break
+        if position <= last:
+            started += _plan(clocks, factors, jobs, limits, nodes, run, ticket, now)
+            if clocks.bf_max_job_start and started >= clocks.bf_max_job_start:
+                break
+
+
+@separate
+def _plan(
+    clocks: Clocks,
+    factors: Factors,
+    jobs: Jobs,
+    limits: Limits,
+    nodes: Nodes,
+    run: Run,
+    ticket: int,
+    now: int,
+) -> bool:
+    """Give a job its first place in the plan, and start it if that begins now; return whether it does."""
+    length = rounded(clocks, jobs.requested_time[jobs.row[ticket]])
+    start = first_place(nodes, jobs.need[ticket], length, now, now + clocks.bf_window + 1)
+    if start == NEVER:
+        return False
+    if start == now:
+        run.counters[UNPLANNED] = 1
+        _start(factors, jobs, limits, nodes, run, ticket, BACKFILLED, now)
+    occupy(nodes, start, start + length)
+    return bool(start == now)
+
+
+@pasted
+def _count_none(run: Run) -> None:
+    """Let no job be tested yet."""
+    for count in (run.of_part, run.of_user, run.of_user_part, run.of_place):
+        for place in range(len(count)):
+            count[place] = 0
 
 
 @separate

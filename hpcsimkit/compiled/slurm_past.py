@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from hpcsimkit.cluster.machines import Machines
 from hpcsimkit.cluster.partitions import Partitions
 from hpcsimkit.cluster.request import Need
-from hpcsimkit.compiled.on_machines import needs_of, table_of_needs
 from hpcsimkit.compiled.needs import AMOUNTS, EXCLUSIVE, NODES, SPREAD
+from hpcsimkit.compiled.on_machines import needs_of, table_of_needs
 from hpcsimkit.compiled.slurm_arrays import Tickets
 from hpcsimkit.compiled.slurm_places import NEVER
 from hpcsimkit.compiled.slurm_state import Past
@@ -30,7 +30,7 @@ class Given(NamedTuple):
         The starts.
     rows, start : array of int64
         Rows of the jobs, and their starts [s].
-    first, count : array of int64
+    first, part_count : array of int64
         First part of each given allocation, and number of parts; 0 if none is given.
     parts : array of int64, shape (parts, 1 + resources)
         Machine and amounts of each part.
@@ -40,7 +40,7 @@ class Given(NamedTuple):
     rows: Integers
     start: Integers
     first: Integers
-    count: Integers
+    part_count: Integers
     parts: Integers
 
 
@@ -48,9 +48,7 @@ LAST: list[Given] = []
 """The last starts of this process: those of the futures of one moment are the same ones."""
 
 
-def past_of(
-    begun: Begun | None, workload: Workload, partitions: Partitions, tickets: Tickets
-) -> Past | None:
+def past_of(begun: Begun | None, workload: Workload, partitions: Partitions, tickets: Tickets) -> Past | None:
     """Return the past of a run; None if its starts are not possible, which the kernel then says."""
     assert partitions.machines is not None
     resources = len(partitions.machines.resources)
@@ -73,7 +71,7 @@ def past_of(
         given.start[order],
         ticket[order],
         given.first[order],
-        given.count[order],
+        given.part_count[order],
         given.parts,
         rejected,
         np.zeros(len(order), dtype=np.uint8),
@@ -97,9 +95,7 @@ def _given(begun: Begun, resources: int) -> Given:
     return LAST[0]
 
 
-def _tickets(
-    begun: Begun, rows: Integers, partitions: Partitions, tickets: Tickets, jobs: int
-) -> Integers:
+def _tickets(begun: Begun, rows: Integers, partitions: Partitions, tickets: Tickets, jobs: int) -> Integers:
     """Return the ticket of each job in the partition in which it started; -1 for none."""
     of = np.full((len(partitions.parts), jobs), -1, dtype=np.int64)
     of[tickets.part, tickets.row] = np.arange(len(tickets.row))
@@ -115,7 +111,7 @@ def _tickets(
 
 def _is_possible(given: Given, workload: Workload, machines: Machines) -> bool:
     """Return whether all given allocations are what the jobs need, as in :meth:`Need.met_by`."""
-    there = given.count > 0
+    there = given.part_count > 0
     machine = given.parts[:, 0]
     if not there.any():
         return True
@@ -125,9 +121,9 @@ def _is_possible(given: Given, workload: Workload, machines: Machines) -> bool:
     number = numbers[given.rows]
     table = table_of_needs(needs, len(machines.resources))[number]
     plain = (table[:, SPREAD] == 0) & (table[:, EXCLUSIVE] == 0)
-    if (there & plain & (given.count != table[:, NODES])).any():
+    if (there & plain & (given.part_count != table[:, NODES])).any():
         return False
-    owner = np.repeat(np.arange(len(given.rows)), given.count)
+    owner = np.repeat(np.arange(len(given.rows)), given.part_count)
     differs = (given.parts[:, 1:] != table[owner, AMOUNTS:]).any(axis=1)
     if (differs & plain[owner]).any():
         return False

@@ -1,6 +1,7 @@
 """Places of jobs on the machines that are free now, and in a plan of all partitions.
 
-Mirrors :mod:`hpcsimkit.slurm.plan`. The plan holds, for each machine, a list of steps: the level from a time on.
+Mirrors :mod:`hpcsimkit.slurm.plan`. The plan holds, for each machine, a list of steps: its level from a time
+on.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ NEVER = cast(int, np.int64(2**62))
 """A time after all events [s]."""
 
 
-# --- levels --------------------------------------------------------------------------------------------------
+# --- levels ------------------------------------------------------------------------------------------------
 
 
 @machine_code
@@ -53,7 +54,7 @@ def _has(nodes: Nodes, level: Integers, place: int, number: int, machine: int) -
             if needs[number, AMOUNTS + resource] > 0 and level[place, resource] > 0:
                 return True
         return False
-    for resource in range(resources):
+    for resource in range(resources):  # noqa: SIM110 - numba knows no generators
         if level[place, resource] < needs[number, AMOUNTS + resource]:
             return False
     return True
@@ -99,18 +100,21 @@ def _fill(nodes: Nodes, level: Integers, number: int, machine: int) -> None:
 @machine_code
 def _is_filled(nodes: Nodes) -> bool:
     """Return whether a pooled request lacks nothing."""
-    for resource in range(len(nodes.missing)):
+    for resource in range(len(nodes.missing)):  # noqa: SIM110 - numba knows no generators
         if nodes.missing[resource] > 0:
             return False
     return True
 
 
-# --- now -----------------------------------------------------------------------------------------------------
+# --- now ---------------------------------------------------------------------------------------------------
 
 
 @separate
 def choose_free(nodes: Nodes, run: Run, number: int) -> bool:
-    """Choose the first free machines that are not closed; return whether they suffice; mirrors ``Places.first``."""
+    """Choose the first free machines that are not closed, and return whether they suffice.
+
+    Mirrors ``Places.first``.
+    """
     needs, free = nodes.levels.needs, nodes.levels.levels[NOW]
     mask = needs[number, MASK]
     _begin_filling(nodes, number)
@@ -136,7 +140,7 @@ def fits_free(nodes: Nodes, run: Run, number: int) -> bool:
     return bool(nodes.fits[1, number])
 
 
-# --- the plan ------------------------------------------------------------------------------------------------
+# --- the plan ----------------------------------------------------------------------------------------------
 
 
 @separate
@@ -152,7 +156,7 @@ def make_plan(clocks: Clocks, nodes: Nodes, run: Run, now: int) -> None:
     for place in range(run.counters[RUNNING]):
         end, row = run.expected[0, place], run.expected[1, place]
         at = now + max(rounded(clocks, end - now), clocks.bf_resolution)
-        for part in range(run.first[row], run.first[row] + run.count[row]):
+        for part in range(run.first[row], run.first[row] + run.part_count[row]):
             machine = run.parts[part, 0]
             step = nodes.tail[machine]
             if nodes.at[step] != at:
@@ -183,9 +187,7 @@ def _add_step(nodes: Nodes, before: int, at: int) -> int:
 def occupy(nodes: Nodes, start: int, end: int) -> None:
     """Subtract the allocation that was chosen in [start, end) [s]; mirrors ``MachineProfile.occupy``."""
     for chosen in range(nodes.counters[CHOSEN]):
-        step = nodes.chosen[chosen, 0]
-        while nodes.next[step] >= 0 and nodes.at[nodes.next[step]] <= start:
-            step = nodes.next[step]
+        step = _step_at(nodes, nodes.chosen[chosen, 0], start)
         if nodes.at[step] < start:
             step = _add_step(nodes, step, start)
         while True:
@@ -199,7 +201,7 @@ def occupy(nodes: Nodes, start: int, end: int) -> None:
             step = following
 
 
-# --- searches ------------------------------------------------------------------------------------------------
+# --- searches ----------------------------------------------------------------------------------------------
 
 
 @separate
@@ -249,9 +251,9 @@ def _soonest(nodes: Nodes, number: int, length: int, now: int) -> int:
     for entry in range(KNOWN * mask, KNOWN * (mask + 1)):
         if known[PASS, entry] != nodes.counters[BACKFILL]:
             break
-        if known[BEGINNING, entry] > now and length >= known[LENGTH, entry]:
-            if _asks_no_more(nodes, known[REQUEST, entry], number):
-                now = known[BEGINNING, entry]
+        later = known[BEGINNING, entry] > now and length >= known[LENGTH, entry]
+        if later and _asks_no_more(nodes, known[REQUEST, entry], number):
+            now = known[BEGINNING, entry]
     return now
 
 
@@ -284,19 +286,16 @@ def _remember(nodes: Nodes, number: int, length: int, found: int) -> None:
 
 
 @machine_code
-def _search(
-    nodes: Nodes, number: int, slot: int, machine: int, length: int, after: int, before: int
-) -> int:
+def _search(nodes: Nodes, number: int, slot: int, machine: int, length: int, after: int, before: int) -> int:
     """Return the first time between two from which a machine has enough for a length [s], or a later one.
 
     It begins where the last search on this machine ended, and notes a time before which there is none.
     """
-    at, following, step, since = nodes.at, nodes.next, nodes.place[slot, machine], NEVER
+    at, following, since = nodes.at, nodes.next, NEVER
     after = max(after, nodes.found[slot, machine])
     if nodes.levels.needs[number, EXCLUSIVE]:
         _want_all(nodes, number, machine)
-    while following[step] >= 0 and at[following[step]] <= after:
-        step = following[step]
+    step = _step_at(nodes, nodes.place[slot, machine], after)
     while True:
         if since == NEVER:
             if at[step] >= before:
@@ -320,9 +319,17 @@ def _search(
 
 
 @machine_code
+def _step_at(nodes: Nodes, step: int, at: int) -> int:
+    """Return the step of a machine at a time [s], or one that begins after it."""
+    while nodes.next[step] >= 0 and nodes.at[nodes.next[step]] <= at:
+        step = nodes.next[step]
+    return step
+
+
+@machine_code
 def _has_wanted(nodes: Nodes, step: int) -> bool:
     """Return whether a step has what is wanted of a machine."""
-    for resource in range(len(nodes.wanted)):
+    for resource in range(len(nodes.wanted)):  # noqa: SIM110 - numba knows no generators
         if nodes.level[step, resource] < nodes.wanted[resource]:
             return False
     return True
@@ -430,7 +437,7 @@ def _keep(nodes: Nodes, found: int, kept: int, wanted: int) -> int:
 
 @separate
 def _first_pooled(nodes: Nodes, number: int, length: int, after: int, before: int) -> int:
-    """Return the first time for a pooled request: one by one, each time at which a machine gets other amounts.
+    """Return the first time for a pooled request; each change of a machine is examined, one by one.
 
     Mirrors ``MachineProfile._earliest_in_parts``.
     """
@@ -452,10 +459,8 @@ def _first_pooled(nodes: Nodes, number: int, length: int, after: int, before: in
 
 @machine_code
 def _set_least(nodes: Nodes, machine: int, start: int, end: int) -> int:
-    """Set what a machine has throughout [start, end) [s]; return the time of its first change after the start."""
-    step, following = machine, NEVER
-    while nodes.next[step] >= 0 and nodes.at[nodes.next[step]] <= start:
-        step = nodes.next[step]
+    """Set what a machine has throughout [start, end) [s], and return its first change after the start [s]."""
+    step, following = _step_at(nodes, machine, start), NEVER
     for resource in range(nodes.level.shape[1]):
         nodes.least[machine, resource] = nodes.level[step, resource]
     step = nodes.next[step]

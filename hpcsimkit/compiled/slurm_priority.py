@@ -36,7 +36,7 @@ PLACES = 3
 """Row with their places, one list after the other."""
 
 
-# --- usage ---------------------------------------------------------------------------------------------------
+# --- usage -------------------------------------------------------------------------------------------------
 
 
 @separate
@@ -86,7 +86,9 @@ def billing_of(factors: Factors, run: Run, row: int, part: int) -> float:
     """Return the billing of what a job has in a partition; mirrors ``priority.billing_of``."""
     found = 0.0
     for place in range(factors.first_weight[part], factors.first_weight[part + 1]):
-        each = factors.weight[place] * amount_of(run, row, factors.weight_of[place], 0.0) / factors.unit[place]
+        each = (
+            factors.weight[place] * amount_of(run, row, factors.weight_of[place], 0.0) / factors.unit[place]
+        )
         found = max(found, each) if factors.largest else found + each
     return found
 
@@ -95,17 +97,17 @@ def billing_of(factors: Factors, run: Run, row: int, part: int) -> float:
 def amount_of(run: Run, row: int, source: int, billing: float) -> float:
     """Return how much of a resource, or of what else limits count, the allocation of a job has."""
     if source == OF_NODES:
-        return float(run.count[row])
+        return float(run.part_count[row])
     if source == OF_BILLING:
         return billing
     total = 0
     if source >= 0:
-        for part in range(run.first[row], run.first[row] + run.count[row]):
+        for part in range(run.first[row], run.first[row] + run.part_count[row]):
             total += run.parts[part, 1 + source]
     return float(total)
 
 
-# --- fair share ----------------------------------------------------------------------------------------------
+# --- fair share --------------------------------------------------------------------------------------------
 
 
 @separate
@@ -214,12 +216,15 @@ def _sort_siblings(run: Run, first: int, last: int) -> None:
         places[before + 1] = place
 
 
-# --- order ---------------------------------------------------------------------------------------------------
+# --- order -------------------------------------------------------------------------------------------------
 
 
 @separate
 def calculate(clocks: Clocks, factors: Factors, run: Run, now: int) -> bool:
-    """Compute the fair share anew, if it is time to, and return whether it was; mirrors ``Waiting.calculate``."""
+    """Compute the fair share anew, if it is time to, and return whether it was.
+
+    Mirrors ``Waiting.calculate``.
+    """
     last = now - (now - clocks.begin) % clocks.calc_period
     if last == run.counters[CALCULATED_AT]:
         return False
@@ -237,7 +242,7 @@ def _set_key(jobs: Jobs, factors: Factors, run: Run, ticket: int) -> None:
     if not factors.basic:
         age = max(run.counters[CALCULATED_AT] - jobs.submit_time[row], 0) / factors.max_age
         found = factors.age * min(age, 1.0) + factors.fair_share * run.fair[jobs.place[row]]
-        priority = max(int(floor(found + jobs.standing[ticket])), 1)
+        priority = max(floor(found + jobs.standing[ticket]), 1)
     run.key[ticket] = (jobs.tier[jobs.part[ticket]] << TIER_DIGITS) - priority
 
 

@@ -43,9 +43,6 @@ def obstacles(setup: Setup, workload: Workload, cluster: Any, policy: Policy) ->
     if not isinstance(cluster, Partitions) or not isinstance(cluster.machines, Machines):
         yield "Slurm as configured needs partitions of machines"
         return
-    if not isinstance(policy.profile, Rules):
-        yield f"{policy.profile!r} is no profile"
-        return
     if any(part.in_use or part.order is not None for part in cluster.parts):
         yield "a partition has in_use or an order of its own"
     if not setup.restart.plain:
@@ -75,7 +72,14 @@ def _largest_priority(profile: Rules, workload: Workload) -> float:
     qos = max((each.priority for each in profile.qos.values()), default=1)
     tres = sum(rules.tres.values()) * (2.0**50 if "NO_NORMAL_TRES" in rules.flags else 1)
     of_size = max(float(workload.size.max(initial=1)), 1) if "SMALL_RELATIVE_TO_TIME" in rules.flags else 2
-    return rules.age + rules.fair_share + rules.size * of_size + rules.partition * factors + rules.qos * qos + tres
+    return (
+        rules.age
+        + rules.fair_share
+        + rules.size * of_size
+        + rules.partition * factors
+        + rules.qos * qos
+        + tres
+    )
 
 
 def _obstacles_of_places(workload: Workload, partitions: Partitions, profile: Rules) -> Iterator[str]:
@@ -88,18 +92,17 @@ def _obstacles_of_places(workload: Workload, partitions: Partitions, profile: Ru
         yield "its jobs may use too many machines"
 
 
-# --- runs ----------------------------------------------------------------------------------------------------
+# --- runs --------------------------------------------------------------------------------------------------
 
 
 def run(simulation: Any, cluster: Any, kind: str) -> Result:
     """Run a simulation of Slurm as configured that has no obstacle.
 
-    What the rules of a run forbid, such as waiting for ever, is found by the kernel, which says what is wrong.
+    A run that is not possible is left to the kernel, which says what is wrong.
     """
     simulate = loading.load(kind)
     from hpcsimkit.compiled import slurm_arrays as arrays
     from hpcsimkit.compiled.slurm_loop import LACKS_SPACE, STUCK
-
     from hpcsimkit.compiled.slurm_past import past_of
     from hpcsimkit.compiled.slurm_state import ACTING, EVENTS, LOGGED, PASSES
 
@@ -144,7 +147,7 @@ def run(simulation: Any, cluster: Any, kind: str) -> Result:
             cluster.machines,
             state.parts,
             state.first,
-            state.count,
+            state.part_count,
             state.events[: state.counters[EVENTS]],
         ),
         started_in=started_in if cluster.is_whole else np.array(started_in.tolist(), dtype=np.str_),

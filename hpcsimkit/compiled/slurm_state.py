@@ -1,7 +1,7 @@
-"""A cluster as its Slurm is configured, the jobs and the state of a run as arrays, which compiled functions share.
+"""Slurm as configured: the configuration, the jobs and the state of a run as arrays.
 
-A *ticket* is a job in one of its partitions. Tickets are numbered by job number and then by partition, so that
-those of a job follow each other. A *class* is a set of tickets that the same limits hold.
+A *ticket* is a job in one of its partitions. Tickets are numbered by job number and then by partition, so
+that those of a job follow each other. A *class* is a set of tickets that the same limits hold.
 """
 
 from __future__ import annotations
@@ -221,7 +221,7 @@ class Run(NamedTuple):
         Expected end [s] and row of the running jobs, in this order.
     running : array of int64, shape (2, jobs)
         The running job that started after each one, and before it; -1 for none.
-    first, count : array of int64, shape (jobs,)
+    first, part_count : array of int64, shape (jobs,)
         First part of the allocation of each job, and number of parts.
     parts : array of int64, shape (parts, 1 + resources)
         Machine and amounts of each part.
@@ -260,7 +260,7 @@ class Run(NamedTuple):
     expected: Integers
     running: Integers
     first: Integers
-    count: Integers
+    part_count: Integers
     parts: Integers
     events: Integers
     key: Integers
@@ -374,7 +374,7 @@ class Past(NamedTuple):
         Whether a job that does not fit at its start is an error.
     rows, start, ticket : array of int64, shape (starts,)
         Jobs in the order of their starts, the starts [s] and the tickets.
-    first, count : array of int64, shape (starts,)
+    first, part_count : array of int64, shape (starts,)
         First part of each given allocation, and number of parts; 0 if none is given.
     parts : array of int64, shape (parts, 1 + resources)
         Machine and amounts of each part.
@@ -390,7 +390,7 @@ class Past(NamedTuple):
     start: Integers
     ticket: Integers
     first: Integers
-    count: Integers
+    part_count: Integers
     parts: Integers
     rejected: NDArray[np.uint8]
     due: NDArray[np.uint8]

@@ -30,7 +30,7 @@ def has_past(begun: Begun, workload: Workload, setup: Setup, cluster: AnyCluster
     """Return whether the time before a begun run is simulated, too, instead of its running jobs set at once.
 
     It is if jobs have ended or were rejected, and if more than running jobs depends on the past: partitions,
-    gates, changes of capacity. A policy that schedules all partitions hears of the starts of its running jobs.
+    gates, changes of capacity. A policy that schedules all partitions hears of the starts of running jobs.
     """
     if begun.before or begun.rejected or setup.all_gates or setup.calendar or setup.outages is not None:
         return True

@@ -146,6 +146,7 @@ class Waiting:
         waiting = np.flatnonzero(self._state == 1)
         parts, places = np.nonzero(self._admitted[:, waiting])
         rows = waiting[places]
-        order = np.lexsort((parts, self._requests.numbers[rows], -self.priorities(rows, parts), -self._tiers[parts]))
+        order = np.lexsort(
+            (parts, self._requests.numbers[rows], -self.priorities(rows, parts), -self._tiers[parts])
+        )
         return zip(rows[order].tolist(), parts[order].tolist(), strict=True)
-

@@ -1,4 +1,4 @@
-"""What the jobs of a run ask for in each of their partitions, and the parts of their priorities that are constant."""
+"""What the jobs of a run ask for in each partition, and the constant parts of their priorities."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hpcsimkit.cluster.partitions import Partitions
 from hpcsimkit.jobs.workload import Workload

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tempfile
-import time
 from pathlib import Path
 from typing import Any
 
@@ -81,7 +80,11 @@ def jobs(count: int = 20_000, days: float = 30.0, seed: int = 1) -> Any:
     user = (USERS * rng.random(each) ** 2).astype(np.int64)[series]
     part = rng.choice(len(PARTITIONS), each, p=[0.45, 0.15, 0.1, 0.1, 0.1, 0.1])[series]
     of_part = np.array([1.0, 0.1, 4.0, 1.0, 1.5, 1.0])[part]
-    run = np.clip(np.exp(7.9 + 1.4 * rng.standard_normal(each))[series] * of_part * (0.7 + 0.6 * rng.random(count)), 5, 7 * DAY)
+    run = np.clip(
+        np.exp(7.9 + 1.4 * rng.standard_normal(each))[series] * of_part * (0.7 + 0.6 * rng.random(count)),
+        5,
+        7 * DAY,
+    )
     most = np.array([2 * DAY, 3600, 7 * DAY, 2 * DAY, 2 * DAY, 2 * DAY])[part]
     run = np.minimum(run, most).astype(np.int64)
     limit = np.minimum(np.ceil(run * (1 + 4 * rng.random(each)[series]) / 600) * 600, most).astype(np.int64)

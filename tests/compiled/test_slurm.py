@@ -24,7 +24,8 @@ from hpcsimkit.results.result import Result
 from hpcsimkit.slurm.accounts import Association, Associations, Qos
 from hpcsimkit.slurm.profile import Slurm
 from hpcsimkit.slurm.rules import Clocks, Multifactor
-from hpcsimkit.workloads import read_job_table
+from hpcsimkit.workloads import read_sacct
+from tests.benchmarks import slurm
 from tests.compiled.test_equality import assert_equal_schedules, uncompiled
 from tests.compiled.test_machines import assert_equal_placements
 from tests.drawn import examples
@@ -201,7 +202,13 @@ def jobs(draw: Draws, partitions: Partitions) -> Workload:
     }
     if draw.seldom(False, True):
         columns["id"] = rng.permutation(count) + 1
-    labels = {"user": USERS, "group": ACCOUNTS, "qos": KINDS, "partition": lists, "constraint": ("fat", "new")}
+    labels = {
+        "user": USERS,
+        "group": ACCOUNTS,
+        "qos": KINDS,
+        "partition": lists,
+        "constraint": ("fat", "new"),
+    }
     found = Workload(columns, resources=RESOURCES, labels=labels)
     return found.select(np.flatnonzero(partitions.admitted(found).any(axis=0)))
 
@@ -260,7 +267,7 @@ test_random_days = uncompiled(pytest.mark.usefixtures("little_space")(examples(0
 test_many_random_days = pytest.mark.slow(settings(max_examples=10_000)(CASES(check)))
 
 
-# --- begun runs ----------------------------------------------------------------------------------------------
+# --- begun runs --------------------------------------------------------------------------------------------
 
 
 def check_begun(seed: int) -> None:
@@ -293,18 +300,134 @@ def delayed(draws: Draws, given: Begun) -> dict[int, int]:
 def both_or_neither(day: Day, **options: Any) -> None:
     """Compare both simulators, which may both refuse."""
     options = {**day.profile.options, "walltime": day.walltime, **options}
-    try:
-        Simulation(day.jobs, day.profile.policy, day.profile.partitions, simulator="simpy", **options).run()
-    except (ScheduleError, StalledError) as error:
-        with pytest.raises(type(error)) as same:
-            Simulation(
-                day.jobs, day.profile.policy, day.profile.partitions, simulator="compiled", **options
-            ).run()
-        assert str(same.value) == str(error)
+    message = error_of(day, **options, simulator="simpy")
+    if message:
+        assert error_of(day, **options, simulator="compiled") == message
     else:
         both(day.profile, day.jobs, **options)
+
+
+def error_of(day: Day, **options: Any) -> str:
+    """Return the message of a run that is not possible; empty if it is."""
+    try:
+        Simulation(day.jobs, day.profile.policy, day.profile.partitions, **options).run()
+    except (ScheduleError, StalledError) as error:
+        return str(error)
+    return ""
 
 
 BEGUN = given(st.integers(0, 2**32))
 test_random_begun_runs = uncompiled(examples(0.3)(BEGUN(check_begun)))
 test_many_random_begun_runs = pytest.mark.slow(settings(max_examples=5_000)(BEGUN(check_begun)))
+
+
+# --- larger runs -------------------------------------------------------------------------------------------
+
+
+def test_a_crowd() -> None:
+    """Compiled: 80 nodes in five partitions with limits, where many wait, in series of equal requests."""
+    made = slurm.profile()
+    made = replace(made, priority=replace(made.priority, half_life=20_000))
+    found = both(made, slurm.busy(100, 450))
+    assert (found.mode == 3).sum() > 100 and found.held is not None
+    assert found.wait_time[found.start_time >= 0].mean() > 600
+
+
+def test_the_shared_day(shared: Path, tmp_path: Path) -> None:
+    """Compiled: the day of a real Slurm, but for its preemption."""
+    made = day_of_slurm(shared, tmp_path).changed({"PreemptMode": "OFF"})
+    found = both(made, read_day(shared, made))
+    assert found.held is not None and len(found) > 300
+
+
+def day_of_slurm(shared: Path, folder: Path) -> Slurm:
+    """Return the cluster of a real Slurm."""
+    for file in sorted((shared / "slurm/day").glob("sacctmgr*")):
+        shutil.copyfile(file, folder / file.name)
+    for name in ("slurm.conf", "gres.conf"):
+        shutil.copyfile(shared / "slurm/cluster" / f"{name}.in", folder / name)
+    return Slurm.read(folder)
+
+
+def read_day(shared: Path, made: Slurm) -> Workload:
+    """Return the jobs of its day that a partition admits."""
+    jobs = made.partitions.with_rules(read_sacct(shared / "slurm/day/day.sacct"))
+    jobs = jobs.without(made.partitions.missing(jobs) != "", "of no partition")
+    return jobs.select(np.flatnonzero(made.partitions.admitted(jobs).any(axis=0)))
+
+
+# --- what is refused ---------------------------------------------------------------------------------------
+
+
+def refusal(profile: Slurm, jobs: Workload, **options: Any) -> str:
+    """Return why the compiled simulator cannot run jobs; by default SimPy takes them."""
+    options = {**profile.options, **options}
+    with pytest.raises(UsageError, match="the compiled simulator cannot run this: ") as error:
+        Simulation(jobs, profile.policy, profile.partitions, simulator="compiled", **options).run()
+    return str(error.value).partition("this: ")[2]
+
+
+def small_day() -> Day:
+    """Some jobs of two QOS in two partitions."""
+    machines = Machines(("n1", "n2"), ("cpus",), [[4], [4]])
+    parts = Partitions([Partition("a", priority=1), Partition("b", machines=["n2"], priority=2)], machines)
+    columns = {"submit_time": [0, 1, 2], "run_time": [9, 9, 9], "nodes": [1, 1, 2], "cpus": [4, 4, 4]}
+    labels = {"partition": ("a", "b"), "qos": ("low", "high")}
+    jobs = Workload(
+        {**columns, "partition": [0, 1, 0], "qos": [0, 1, 0], "requested_time": [9, 9, 9]},
+        resources=("cpus",), labels=labels,
+    )  # fmt: skip
+    qos = {"low": Qos("low"), "high": Qos("high", preempts=("low",))}
+    return Day(Slurm("small", parts, qos=qos), jobs, "kill")
+
+
+def test_what_it_does_not_know_is_refused_by_name() -> None:
+    made, jobs, _ = small_day()
+    assert "it knows no checkpoints of Slurm as configured" in refusal(
+        made, jobs, restart=Restart(checkpoint=60)
+    )
+    assert "it knows no period, found 60" in refusal(made, jobs, period=60)
+    held = replace(jobs, columns={**jobs.columns, "preceding": [-1, 1, -1]})
+    assert "it knows no dependencies, found True" in refusal(made, held, dependencies=True)
+    licensed = replace(
+        jobs, columns={**jobs.columns, "licenses": [0, 0, 0]}, labels={**jobs.labels, "licenses": ("x:1",)}
+    )
+    assert "it knows no licenses" in refusal(made, licensed, licenses={"x": 1})
+    steep = replace(made, priority=Multifactor(age=2**40))
+    assert refusal(steep, jobs) == "its priorities are too large"
+
+
+def test_preemption_is_refused_if_jobs_may_stop_others() -> None:
+    made, jobs, _ = small_day()
+    by_qos = replace(made, preempt="qos", preempt_mode="requeue")
+    reason = "it knows no preemption of Slurm as configured, and jobs may stop others"
+    assert refusal(by_qos, jobs) == reason
+    both(by_qos, jobs.select([0, 2]))  # of the QOS that stops nobody
+    assert refusal(replace(made, preempt="partition_prio"), jobs) == reason
+    level = [replace(part, priority=1) for part in made.partitions.parts]
+    flat = replace(made, preempt="partition_prio", partitions=replace(made.partitions, parts=level))
+    both(flat, jobs)
+
+
+def test_one_partition_over_the_whole_cluster_begins_with_running_jobs() -> None:
+    made, jobs, _ = small_day()
+    machines = made.machines
+    one = replace(
+        made,
+        partitions=Partitions(
+            [
+                Partition("a"),
+            ],
+            machines,
+        ),
+        qos={"low": Qos("low", limits={"GrpJobs": 2})},
+    )
+    jobs = jobs.select([0, 2, 2, 0])
+    jobs = replace(
+        jobs, columns={**jobs.columns, "submit_time": [0, 0, 1, 1], "id": [1, 2, 3, 4], "partition": [0] * 4}
+    )
+    whole = both(one, jobs)
+    rest, begun = begun_at(whole, 3)
+    found = both(one, rest, begun=begun)
+    np.testing.assert_array_equal(found.start_time, whole.start_time)
+    both(one, jobs.select([0, 1]), begun=begun_of(whole, 3, np.array([0, 1])))
