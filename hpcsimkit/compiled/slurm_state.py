@@ -183,13 +183,13 @@ class Limits(NamedTuple):
     source : array of int64, shape (amounts,)
         Resource of each limited amount, or one of the codes above.
     asked : array of float64, shape (amounts, jobs)
-        What jobs ask for; its billing depends on the partition.
+        Amounts that jobs ask for; the billing depends on the partition.
     running, minutes : array of float64, shape (groups, amounts)
-        What the running jobs of a group have; the same times the minutes left.
+        Amounts of the running jobs of a group; the same times the minutes left.
     jobs, counted_at : array of int64, shape (groups,)
         Number of running jobs; time for which `minutes` hold.
     has : array of float64, shape (amounts, jobs)
-        What a running job has.
+        Amounts of each running job.
     """
 
     first_check: Integers
@@ -304,7 +304,7 @@ class Nodes(NamedTuple):
     at, next : array of int64, shape (steps,)
         Beginning of each step [s], and the next step of its machine; -1 for none.
     level : array of int64, shape (steps, resources)
-        What is available in each step.
+        Available amounts in each step.
     tail, sought, smallest : array of int64, shape (machines,)
         Last step of each machine while the plan is made; last search in which the first time from which it
         has enough was found; space for the smallest of these times.
@@ -320,7 +320,7 @@ class Nodes(NamedTuple):
     chosen : array of int64, shape (machines, 1 + resources)
         Machine and amounts of each part of the allocation that was found.
     wanted, missing : array of int64, shape (resources,)
-        What a request wants of each machine; what a pooled one still lacks.
+        Amounts that a request wants of each machine, and that a pooled one still lacks.
     least : array of int64, shape (machines, resources)
         Space for what is available throughout a time.
     fits : array of int64, shape (2, needs)

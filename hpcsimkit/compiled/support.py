@@ -79,7 +79,7 @@ KNOWN: dict[type[EventOrder], dict[str, tuple[type, ...]]] = {
 """Classes of the stages of a pipeline, by the rules for the order of events."""
 
 WHOLE: tuple[Any, ...] = (replanned, slurm_runs)
-"""Modules of policies that are no pipelines, each with its classes, options, obstacles, and function of runs."""
+"""Modules of policies that are no pipelines, each with its classes, options, obstacles and runs."""
 
 KNOWN_OPTIONS = ("cluster", "seed", "walltime", "event_order", "begun", "simulator")
 """Options of a run that this simulator has; any other one is refused by name, also one added later."""
