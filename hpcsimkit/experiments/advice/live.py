@@ -101,8 +101,9 @@ def live_case(case: Case, path: str, at: int | None = None) -> tuple[Case, Live]
     def prepare(jobs: Workload) -> Workload:
         if isinstance(cluster, Partitions):
             jobs = cluster.with_rules(without(jobs, cluster.missing(jobs)))
-        described = isinstance(cluster, Machines | Partitions)
-        return fitting(jobs, cluster, path) if described else jobs.fitting(cluster.size)
+        if isinstance(cluster, Machines | Partitions):
+            return fitting(jobs, cluster, path)
+        return jobs.fitting(cluster.size)
 
     live = live_jobs(case.jobs, queue, prepare)
     gates = [
