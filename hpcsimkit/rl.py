@@ -1,4 +1,4 @@
-"""Learning: environments, observations, rewards, trainers and agents, each loaded on first use.
+"""Learning: environments, observations, masks, rewards, episodes, trainers and agents, each loaded on first use.
 
 >>> from hpcsimkit import rl
 >>> env = rl.SchedulingEnv(
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
         MinusMeanWait,
         Utilisation,
     )
+    from hpcsimkit.agents.spaces.seat_encoders import Flat, OneJob, Places, RunningJobs
     from hpcsimkit.agents.training.a2c import A2C
     from hpcsimkit.agents.training.callbacks import Callback, Pruning
     from hpcsimkit.agents.training.cross_entropy import CrossEntropy, CrossEntropySettings
@@ -100,6 +101,12 @@ _NAMES = LazyNames(
             "MinusMeanBoundedSlowdown",
             "MinusMeanWait",
             "Utilisation",
+        ),
+        "agents.spaces.seat_encoders": (
+            "Flat",
+            "OneJob",
+            "Places",
+            "RunningJobs",
         ),
         "agents.training.a2c": ("A2C",),
         "agents.training.callbacks": (
@@ -189,6 +196,7 @@ __all__ = [
     "External",
     "FinalScore",
     "Fixed",
+    "Flat",
     "Generated",
     "Improvement",
     "InTurn",
@@ -198,7 +206,9 @@ __all__ = [
     "MinusMeanWait",
     "ModelAgent",
     "Observation",
+    "OneJob",
     "PPOSettings",
+    "Places",
     "Player",
     "Pruning",
     "QueueSlots",
@@ -208,6 +218,7 @@ __all__ = [
     "Replay",
     "RequestsAndMachines",
     "Reward",
+    "RunningJobs",
     "SB3Settings",
     "SB3Trainer",
     "Scenario",
