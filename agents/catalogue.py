@@ -27,7 +27,7 @@ ENCODERS: Catalogue[type[Encoder]] = Catalogue(
         "Places": "hpcsimkit.agents.spaces.seat_encoders:Places",
         "QueueWindow": "hpcsimkit.agents.spaces.encoders:QueueWindow",
         "RequestsAndMachines": "hpcsimkit.agents.spaces.encoders:RequestsAndMachines",
-        "RunningJobs": "hpcsimkit.agents.spaces.seat_encoders:RunningJobs",
+        "RunningJobs": "hpcsimkit.agents.spaces.running_jobs:RunningJobs",
         "StartOrHold": "hpcsimkit.agents.cush.rows:StartOrHold",
         "WaitingJobs": "hpcsimkit.agents.rlscheduler.encoder:WaitingJobs",
         "WholeState": "hpcsimkit.agents.schedinspector.whole_state:WholeState",

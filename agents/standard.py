@@ -22,7 +22,8 @@ from hpcsimkit.agents.spaces.encoders import QueueWindow, RequestsAndMachines
 from hpcsimkit.agents.spaces.episodes import Generated, Windows
 from hpcsimkit.agents.spaces.masks import AcceptReject, JobMachine, Slots
 from hpcsimkit.agents.spaces.rewards import MinusMeanBoundedSlowdown, MinusMeanWait
-from hpcsimkit.agents.spaces.seat_encoders import Flat, OneJob, Places, RunningJobs
+from hpcsimkit.agents.spaces.running_jobs import RunningJobs
+from hpcsimkit.agents.spaces.seat_encoders import Flat, OneJob, Places
 from hpcsimkit.cluster.machines import Machines
 from hpcsimkit.envs.interfaces import Encoder, Mask, Reward
 from hpcsimkit.errors import UsageError

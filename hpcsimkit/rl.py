@@ -1,4 +1,4 @@
-"""Learning: environments, observations, masks, rewards, episodes, trainers and agents, each loaded on first use.
+"""Learning: environments, observations, rewards, trainers and agents, each loaded on first use.
 
 >>> from hpcsimkit import rl
 >>> env = rl.SchedulingEnv(
@@ -37,7 +37,8 @@ if TYPE_CHECKING:
         MinusMeanWait,
         Utilisation,
     )
-    from hpcsimkit.agents.spaces.seat_encoders import Flat, OneJob, Places, RunningJobs
+    from hpcsimkit.agents.spaces.running_jobs import RunningJobs
+    from hpcsimkit.agents.spaces.seat_encoders import Flat, OneJob, Places
     from hpcsimkit.agents.training.a2c import A2C
     from hpcsimkit.agents.training.callbacks import Callback, Pruning
     from hpcsimkit.agents.training.cross_entropy import CrossEntropy, CrossEntropySettings
@@ -102,11 +103,11 @@ _NAMES = LazyNames(
             "MinusMeanWait",
             "Utilisation",
         ),
+        "agents.spaces.running_jobs": ("RunningJobs",),
         "agents.spaces.seat_encoders": (
             "Flat",
             "OneJob",
             "Places",
-            "RunningJobs",
         ),
         "agents.training.a2c": ("A2C",),
         "agents.training.callbacks": (

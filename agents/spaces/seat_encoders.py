@@ -1,4 +1,4 @@
-"""Observations for seats that decide on one job, on running jobs, or on places; and flat observations."""
+"""Observations for seats that decide on one job, or on places; and flat observations."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hpcsimkit.envs.interfaces import Encode, Encoder, Observation, shape_of
 from hpcsimkit.kernel.decision import Decision
 from hpcsimkit.kernel.system import System
 
-__all__ = ["Flat", "OneJob", "Places", "RunningJobs"]
+__all__ = ["Flat", "OneJob", "Places"]
 
 
 class Flat(Encoder):
@@ -111,59 +111,6 @@ class OneJob(Encoder):
                 len(state.running) / 64,
                 state.holds.get(job.index, 0) / 8,
             )
-
-        return encode
-
-
-class RunningJobs(Encoder):
-    """Running jobs that may be stopped, one row per option, and the blocked job in a last row.
-
-    ====== =========== ==========================================================
-    column range       meaning
-    ====== =========== ==========================================================
-    0      0 or 1      whether the row has a job
-    1      >= 0        time that it has run, divided by `time_scale`; last row: wait
-    2      >= 0        requested time, divided by `time_scale`
-    3      (0, 1]      share of the cluster
-    ====== =========== ==========================================================
-
-    Parameters
-    ----------
-    slots : int
-        Number of job rows; the first `slots` options of a decision are encoded.
-    time_scale : float
-        Unit of time [s].
-    """
-
-    low, high = 0.0, np.inf
-
-    def __init__(self, slots: int, time_scale: Positive = 86_400.0) -> None:
-        self.slots = slots
-        self.time_scale = time_scale
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Shape of the observation: (slots + 1, 4)."""
-        return (self.slots + 1, 4)
-
-    def bind(self, system: System) -> Encode:
-        """Bind the cluster of the run."""
-        cluster, scale = system.cluster, self.time_scale
-
-        def encode(decision: Decision, out: Observation) -> None:
-            state, head = decision.system, decision.job
-            assert head is not None
-            jobs = [job for job in decision.options[: self.slots] if job is not None]
-            rows = [
-                *(
-                    (place, job, state.now - state.ledger.start_of(job.index))
-                    for place, job in enumerate(jobs)
-                ),
-                (self.slots, head, state.now - head.submit_time),
-            ]
-            for place, job, seconds in rows:
-                share = cluster.asked(job) / cluster.size
-                out[place] = (1, seconds / scale, job.requested_time / scale, share)
 
         return encode
 

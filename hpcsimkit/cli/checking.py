@@ -63,8 +63,7 @@ def check(
 
     if kind is not None and kind not in KINDS:
         raise UsageError(f"--kind: one of {', '.join(KINDS)} is needed, found {kind!r}{nearest(kind, KINDS)}")
-    # An open seat for preemption needs a heuristic of its log, which says who may be stopped.
-    stages = [*(seat for seat in SEATS if seat not in ("estimates", "preemptor")), *ONE_SEAT]
+    stages = [*(seat for seat in SEATS if seat != "estimates"), *ONE_SEAT]
     if stage not in stages:
         raise UsageError(f"--stage: one of {', '.join(stages)} is needed, found {stage!r}")
     code = allowed_code({"name": name, "machines": machines, "parts": parts, "allow_code": allow_code})

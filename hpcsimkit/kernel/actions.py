@@ -66,6 +66,22 @@ class Actions(Capacity):
         present = self.running.entries or self.queue.jobs or self.suspended or self.ledger.held
         return not (present or self.arrivals_left)
 
+    @property
+    def releases(self) -> list[tuple[int, int, Allocation]]:
+        """Expected time [s], tie-breaker and amount of each release of capacity, by time.
+
+        Capacity is released by running jobs at their expected ends, and at the ends of outages. Suspended
+        jobs are expected to go on after all of these, and then to release the memory that they keep.
+        """
+        if not (self.suspended or self.gone):
+            return self.running.entries
+        found = super().releases
+        kept = [
+            (had.expected, row, had.memory) for row, had in self.suspended.items() if had.memory is not None
+        ]
+        last = max([self.now + 1, *(end for end, _, _ in found[-1:])])
+        return [*found, *sorted((last + expected, row, memory) for expected, row, memory in kept)]
+
     def start(
         self, job: Job, allocation: Allocation | None = None, mode: int = Mode.READY, *, partition: str = ""
     ) -> None:
@@ -206,7 +222,7 @@ class Actions(Capacity):
             raise UsageError(f"{who}: a run with {what} suspends no jobs")
         expected = max(self.running.expected_end(job) - self.now, 1)
         allocation = self._leave(job)
-        memory = self._memory_of(allocation)
+        memory = self.memory_of(allocation)
         if memory is not None:
             self.free = self.free - memory
         self.corrections += 1
@@ -259,8 +275,8 @@ class Actions(Capacity):
         self.version += 1
         return allocation
 
-    def _memory_of(self, allocation: Allocation) -> machines.Allocation | None:
-        """Return the memory of an allocation on machines, if it has any."""
+    def memory_of(self, allocation: Allocation) -> machines.Allocation | None:
+        """Return the memory of an allocation on machines, which a suspended job keeps; None without any."""
         cluster = self.cluster
         if not isinstance(cluster, Machines) or MEMORY not in cluster.resources:
             return None

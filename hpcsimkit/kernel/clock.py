@@ -10,9 +10,20 @@ from typing import TYPE_CHECKING, Any
 from simpy.core import Environment
 from simpy.events import Event
 
-__all__ = ["ARRIVAL", "BEFORE_ENDS", "CHANGE", "END", "GIVE", "RETURN", "Clock", "Instant", "gc_frozen"]
+__all__ = [
+    "ARRIVAL",
+    "BEFORE_ENDS",
+    "CHANGE",
+    "END",
+    "GIVE",
+    "OUTAGE",
+    "RETURN",
+    "Clock",
+    "Instant",
+    "gc_frozen",
+]
 
-BEFORE_ENDS, END, GIVE, CHANGE, ARRIVAL, RETURN = 0, 1, 1.25, 1.5, 2, 3
+BEFORE_ENDS, END, GIVE, OUTAGE, CHANGE, ARRIVAL, RETURN = 0, 1, 1.25, 1.5, 1.75, 2, 3
 """Priorities of events within an instant; SimPy's own timeouts have priority 1."""
 
 

@@ -17,7 +17,7 @@ from hpcsimkit.cluster.outages import Outage, Outages, OutageSource, PlannedOuta
 from hpcsimkit.cluster.partitions import Partitions
 from hpcsimkit.errors import UsageError
 from hpcsimkit.jobs.job import Job
-from hpcsimkit.kernel.clock import CHANGE, Clock, Instant
+from hpcsimkit.kernel.clock import OUTAGE, Clock, Instant
 from hpcsimkit.kernel.system import System
 from hpcsimkit.results.attempts import Outcome
 
@@ -94,7 +94,7 @@ class FailureEvents:
         outage = next(self._coming, None)
         if outage is not None:
             clock = self._run.clock
-            Instant(clock, CHANGE, max(max(outage.start, self._first) - clock.now, 0), [self._begin], outage)
+            Instant(clock, OUTAGE, max(max(outage.start, self._first) - clock.now, 0), [self._begin], outage)
 
     def _begin(self, event: Event) -> None:
         """Stop the jobs on the nodes of an outage, unless they drain, and take the nodes."""
@@ -112,7 +112,6 @@ class FailureEvents:
             self._begun.append(outage)
             self._incomplete.append((outage, 0))
         self.after_end()
-        run.capacity_changed()
         self._schedule_next()
 
     def after_end(self) -> None:
@@ -124,11 +123,11 @@ class FailureEvents:
 
     def after_give(self) -> None:
         """Take what has returned from one outage, although another one is not over or complete yet."""
-        self.after_end()
         now = self._run.system.now
         self._begun = [each for each in self._begun if each.end > now]
         for outage in self._begun:
             self._take(outage, 0)
+        self.after_end()
 
     def _take(self, outage: Outage, left: int) -> int:
         """Take the free capacity of an outage; return the number of nodes or machines still in use."""
@@ -139,6 +138,9 @@ class FailureEvents:
             self._run.take(taken, outage.end)
         return left - taken
 
+    def _by_start(self, job: Job) -> tuple[int, int]:
+        return self._run.system.ledger.starts[job.index], job.index
+
     # --- counted nodes -----------------------------------------------------------------------------------
 
     def _fail_nodes(self, outage: Outage) -> int:
@@ -147,8 +149,7 @@ class FailureEvents:
         The busy nodes are listed by the start of their jobs, the idle ones follow.
         """
         system = self._run.system
-        starts = system.ledger.starts
-        jobs = sorted(system.running_jobs(), key=lambda job: (starts[job.index], job.index))
+        jobs = sorted(system.running_jobs(), key=self._by_start)
         present = sum(job.nodes for job in jobs) + max(system.free, 0)
         wanted = min(outage.nodes, present)
         first = min(int(outage.position * present), present - wanted)
@@ -170,7 +171,8 @@ class FailureEvents:
             return  # nobody is there
         failing = set(machines)
         places = [(row, had.allocation) for row, had in system.suspended.items()]
-        places += [(row, allocation) for _, row, allocation in system.running.entries]
+        jobs = sorted(system.running_jobs(), key=self._by_start)
+        places += [(job.index, system.running.allocation(job)) for job in jobs]
         for row in [row for row, allocation in places if not failing.isdisjoint(allocation.machines)]:
             run.on_stop(system.jobs[row], Outcome.FAILED, True, 0)
 

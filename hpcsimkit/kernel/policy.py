@@ -191,6 +191,10 @@ class Preemptor(Stage):
         """Return the capacity that is free for `head`, or will be without stopping further jobs."""
         return system.free
 
+    def freed(self, job: Job, system: System) -> Allocation:
+        """Return what a stop of a running job frees."""
+        return system.running.allocation(job)
+
     def candidates(self, head: Job, system: System) -> Sequence[Job]:
         """Return the running jobs that may be stopped for `head`, first choice first.
 
@@ -208,13 +212,13 @@ class Preemptor(Stage):
             return ()
         for job in self.candidates(head, system):
             chosen.append(job)
-            level = level + system.running.allocation(job)
+            level = level + self.freed(job, system)
             if cluster.fits(head, system.room_for(head, level)):
                 break
         else:
             return ()
         for job in chosen[:-1]:
-            less = level - system.running.allocation(job)
+            less = level - self.freed(job, system)
             if cluster.fits(head, system.room_for(head, less)):
                 chosen.remove(job)
                 level = less

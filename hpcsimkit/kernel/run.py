@@ -283,6 +283,8 @@ class Run(Scheduler):
         self.set_time()
         system = self.system
         self._take_windows()
+        if self._failures is not None:  # what the calendar returns may be out of order by now
+            self._failures.after_end()
         self.calendar_changed()
         if not system.over:
             self._schedule_change()
@@ -534,6 +536,7 @@ class Run(Scheduler):
         number = self.system.take(capacity, until, planned=planned)
         if planned:
             self.planned.add(number)
+        self.capacity_changed()
 
     def give(self, number: int) -> Allocation:
         """Return capacity that was out of order; return what it is."""

@@ -135,6 +135,14 @@ class Simulation:
         self._result: Result | None = None  # of another simulator
         self._finished: Result | None = None  # of a run that may pause
 
+    def __getstate__(self) -> dict[str, Any]:
+        if self._run is not None and not self._over:
+            raise UsageError(
+                "a run cannot be copied or pickled between its decisions: repeat its choices in another "
+                "Simulation, or keep a snapshot; a SchedulingEnv can be copied and pickled"
+            )
+        return self.__dict__
+
     @property
     def system(self) -> System:
         """The state of the run.

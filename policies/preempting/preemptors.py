@@ -7,8 +7,9 @@ from collections.abc import Callable, Sequence
 from operator import add
 from typing import Any, Literal
 
+from hpcsimkit.cluster import allocation as machines
 from hpcsimkit.cluster.machines import Machines
-from hpcsimkit.cluster.opaque import Level
+from hpcsimkit.cluster.opaque import Allocation, Level
 from hpcsimkit.errors import UsageError
 from hpcsimkit.jobs.job import Job
 from hpcsimkit.jobs.workload import Workload
@@ -109,6 +110,8 @@ class PreemptLowerTiers(Preemptor):
 
     def before_pass(self, system: System) -> None:
         """Resume suspended jobs, unless one of a higher tier waits."""
+        if self._graces:  # each is that of an attempt
+            self._graces = {row: at for row, at in self._graces.items() if system.jobs[row] in system.running}
         if system.suspended:
             self._resume(system, max((self._tier[job.index] for job in system.queue), default=None))
 
@@ -143,7 +146,9 @@ class PreemptLowerTiers(Preemptor):
         if self.grace_time and job.index not in self._graces:
             self._graces[job.index] = system.now + self.grace_time
             system.wake(system.now + self.grace_time)
-        elif self.mode == "suspend":
+            return
+        self._graces.pop(job.index, None)
+        if self.mode == "suspend":
             system.suspend(job)
         elif self.mode == "cancel":
             system.stop(job, Outcome.CANCELLED, requeue=False)
@@ -154,8 +159,16 @@ class PreemptLowerTiers(Preemptor):
         """Return the capacity that is free, or will be once lower jobs in their grace are stopped."""
         level = system.free
         for job in self._in_grace(head, system):
-            level = level + system.running.allocation(job)
+            level = level + self.freed(job, system)
         return level
+
+    def freed(self, job: Job, system: System) -> Allocation:
+        """Return what a stop of a running job frees: all but its memory if it is suspended."""
+        allocation = super().freed(job, system)
+        kept = system.memory_of(allocation) if self.mode == "suspend" else None
+        if kept is None:
+            return allocation
+        return machines.Allocation(allocation.machines, allocation.amounts - kept.amounts)
 
     def _in_grace(self, head: Job, system: System) -> list[Job]:
         """Return the running jobs of lower tiers that are to be stopped."""
@@ -173,9 +186,20 @@ class PreemptLowerTiers(Preemptor):
             and job.index not in self._graces
         ]
         if self.first == "placement" and isinstance(system.cluster, Machines):
-            lower = _where_placed(head, lower, system)
+            lower = self._where_placed(head, lower, system)
         key = self._key(system)
         return sorted(lower, key=lambda job: (tier[job.index], key(job), job.index))
+
+    def _where_placed(self, head: Job, lower: Sequence[Job], system: System) -> list[Job]:
+        """Return the jobs on the machines that would be chosen for a job if all of them were stopped."""
+        level: Any = system.free
+        for job in lower:
+            level = add(level, self.freed(job, system))
+        allocation = system.cluster.place(head, system.room_for(head, level))
+        if allocation is None:
+            return []
+        chosen = set(allocation.machines)
+        return [job for job in lower if not chosen.isdisjoint(system.running.allocation(job).machines)]
 
     def _key(self, system: System) -> Callable[[Job], int]:
         """Return the sort key of the first choice within a tier."""
@@ -187,18 +211,6 @@ class PreemptLowerTiers(Preemptor):
         if self.first == "smallest":
             return lambda job: job.size
         return lambda job: starts[job.index]
-
-
-def _where_placed(head: Job, lower: Sequence[Job], system: System) -> list[Job]:
-    """Return the jobs on the machines that would be chosen for a job if all of them were stopped."""
-    level: Any = system.free
-    for job in lower:
-        level = add(level, system.running.allocation(job))
-    allocation = system.cluster.place(head, system.room_for(head, level))
-    if allocation is None:
-        return []
-    machines = set(allocation.machines)
-    return [job for job in lower if not machines.isdisjoint(system.running.allocation(job).machines)]
 
 
 def _tiers(workload: Workload, by: str, tiers: Sequence[str | int]) -> list[int]:

@@ -1,4 +1,4 @@
-"""Naive simulators of gates, written from the page of semantics; free of the kit's code.
+"""Gates asked naively, and conservative backfilling with them; from the page of semantics, free of the kit's code.
 
 The gates are asked about every job anew whenever something happens, from the facts of the run.
 """
@@ -11,9 +11,7 @@ from heapq import heappop
 from itertools import pairwise
 from typing import NamedTuple
 
-from tests.kernel import naive_attempts
-from tests.kernel.naive_attempts import NaiveAttempts, Outage, Row, Rules
-from tests.kernel.naive_conservative import NaiveConservative, first_come
+from tests.kernel.naive_conservative import NaiveConservative, Row, first_come
 
 NEVER = "DependencyNeverSatisfied"
 
@@ -142,126 +140,6 @@ class Intervals:
             if spans:
                 found[j] = spans
         return found
-
-
-class NaiveGated(NaiveAttempts):
-    """FCFS or SJF, with or without EASY and preemption, on nodes that fail, with gates; second by second."""
-
-    def __init__(
-        self,
-        rows: Sequence[Row],
-        size: int,
-        outages: Sequence[Outage],
-        rules: Rules,
-        wishes: Sequence[Wishes],
-        pools: Mapping[str, int],
-        **policy: object,
-    ) -> None:
-        super().__init__(rows, size, outages, rules, **policy)  # type: ignore[arg-type]
-        self.facts = Facts([job.submit for job in self.jobs])
-        self.gates = Gates(wishes, pools, self.facts)
-        self.held: list[naive_attempts.Job] = []
-        self.left = False
-        self.intervals = Intervals()
-        self.rejected: set[int] = set()
-
-    def reason(self, job: naive_attempts.Job, now: int) -> str:
-        return self.gates.reason(job.number, [each.number for each in self.running], now)
-
-    def ask(self, job: naive_attempts.Job, now: int) -> bool:
-        """Let a job that is due join the queue, hold it, or reject it; return whether it joined."""
-        self.gates.take_turn(job.number, now)
-        reason = self.reason(job, now)
-        if reason == NEVER:
-            self.rejected.add(job.number)
-            self.facts.over[job.number] = "rejected"
-            self.facts.started.setdefault(job.number, now)  # as good as started for those after it
-            self.over += 1
-        elif reason:
-            self.held.append(job)
-        else:
-            super().enqueue(job)
-        return not reason
-
-    def may_change(self, job: naive_attempts.Job, now: int) -> bool:
-        return self.reason(job, now) in ("", NEVER) or self.gates.is_new(job.number, now)
-
-    def enqueue(self, job: naive_attempts.Job) -> None:
-        self.ask(job, self.now)
-
-    def start(self, job: naive_attempts.Job, now: int) -> None:
-        super().start(job, now)
-        self.gates.leave(job.number)
-        self.facts.started.setdefault(job.number, now)
-        for other in list(self.waiting):
-            if self.reason(other, now):
-                self.waiting.remove(other)
-                self.held.append(other)
-                self.left = True
-
-    def stop(self, job: naive_attempts.Job, now: int, failed: bool) -> None:
-        over = self.over
-        self.now = now
-        super().stop(job, now, failed)
-        if self.over > over and job not in self.waiting and job.number not in self.rejected:
-            self.facts.over[job.number] = "ill"
-
-    def complete(self, job: naive_attempts.Job, now: int) -> bool:
-        done = super().complete(job, now)
-        if done:
-            self.facts.over[job.number] = "ill" if self.gates.wishes[job.number].failed else "well"
-        return done
-
-    def join(self, now: int, coming: list[naive_attempts.Job]) -> bool:
-        """Ask about those that are submitted now and those that may start now, in the order of the log."""
-        joined = False
-        while True:
-            open_now = [job for job in self.held if self.may_change(job, now)]
-            asked = min([*coming, *open_now], key=lambda job: job.number, default=None)
-            if asked is None:
-                return joined
-            (coming if asked in coming else self.held).remove(asked)
-            joined |= self.ask(asked, now)
-
-    def instant(self, now: int, again: bool) -> bool:
-        self.now = now
-        change = bool([job for job in list(self.running) if self.complete(job, now)])
-        self.drain(now)
-        if again:
-            left, self.left = self.left, False
-            return self.join(now, []) | change | left
-        back = [each for each in self.down if each[0] == now]
-        self.down = [each for each in self.down if each[0] != now]
-        self.drain(now)
-        for outage in self.outages:
-            if outage.start == now:
-                self.fail(outage, now)
-                change = True
-        change |= self.join(now, [job for job in self.jobs if job.submit == now])
-        for job in [job for job in self.stopped if job.back == now]:
-            self.stopped.remove(job)
-            job.back = -1
-            change |= self.ask(job, now)
-        return change or bool(back)
-
-    def simulate(self) -> list[list[tuple[int, int]]]:
-        now, again = 0, False
-        while self.over < len(self.jobs):
-            if self.instant(now, again) and self.waiting:
-                self.do_pass(now)
-                self.drain(now)
-            again = (
-                any(job.run == job.done and not job.pause for job in self.running)
-                or self.left
-                or any(self.may_change(job, now) for job in self.held)
-            )
-            if not again:
-                self.intervals.note(now, {job.number: self.reason(job, now) for job in self.held})
-                self.work()
-                now += 1
-                assert now < 5000, "stalled"
-        self.intervals.note(now, {})
-        return [job.attempts for job in self.jobs]
 
 
 class NaiveGatedConservative(NaiveConservative):

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hpcsimkit.cluster.allocation import Allocation
+from hpcsimkit.cluster.calendar import Calendar, Window
 from hpcsimkit.cluster.machines import Machines
 from hpcsimkit.cluster.outages import Failures, Outage, Outages
 from hpcsimkit.cluster.partitions import Partition, Partitions
@@ -24,13 +25,11 @@ from hpcsimkit.kernel.policy import Policy
 from hpcsimkit.kernel.restart import Restart, daly, young
 from hpcsimkit.kernel.simulation import Simulation
 from hpcsimkit.kernel.system import System
-from hpcsimkit.policies import EASY, FCFS, LCFS, SJF, Pipeline
+from hpcsimkit.policies import EASY, FCFS, LCFS, Pipeline
 from hpcsimkit.policies.preempting.preemptors import PreemptLowerTiers
 from hpcsimkit.results.attempts import Outcome
 from hpcsimkit.results.metrics import measure
 from hpcsimkit.results.result import Result
-from tests.drawn import examples
-from tests.kernel import naive_attempts as naive
 from tests.kernel.helpers import Row, run, starts, workload
 
 TEN_MINUTES = workload([(0, 600, 600, 1)], 1)
@@ -203,90 +202,95 @@ def test_nodes_that_a_preemptor_frees_go_out_of_order(mode: Any) -> None:
     assert result.downtime.start.tolist() == [10, 30]
 
 
-# --- against a naive simulator -----------------------------------------------------------------------------
+def test_outages_come_before_the_calendar_within_an_instant() -> None:
+    """The outage takes the two idle nodes; the window, on the nodes of the job that exceeds its estimate, comes late."""
+    jobs = workload([(0, 30, 5, 2)], 4)
+    calendar = Calendar([Window(10, 20, 2)])
+    result = run(jobs, "fcfs", outages=Outages([Outage(10, 20, 2)]), calendar=calendar)
+    assert result.attempts is None
+
+
+def test_jobs_of_a_machine_fail_in_the_order_of_their_starts() -> None:
+    """Both return to the queue at 5 s; the first one gets the other machine, although its estimate is longer."""
+    columns = {"submit_time": [0, 0], "run_time": [30, 30], "requested_time": [40, 30], "cpus": [1, 1]}
+    jobs = Workload({**columns, "nodes": [1, 1]}, resources=("cpus",))
+    cluster = Machines(["a", "b"], ("cpus",), [[2], [1]])
+    result = Simulation(jobs, make("fcfs"), cluster, outages=Outages([Outage(5, 50, machines=("a",))])).run()
+    assert attempts(result) == [[(0, 5), (5, 35)], [(0, 5), (35, 65)]]
+
+
+def test_what_the_calendar_returns_drains_at_once() -> None:
+    """At 10 s, the window ends and the outage takes its nodes until 30 s."""
+    outages = Outages([Outage(5, 30, 2, drain=True)])
+    calendar = Calendar([Window(0, 10, 2)])
+    assert starts(workload([(6, 3, 3, 1)], 2), "fcfs", outages=outages, calendar=calendar) == [30]
+
+
+@pytest.mark.parametrize(("taken", "start"), [(8, 6), (11, 19)])
+def test_reservations_expect_the_memory_of_suspended_jobs(taken: int, start: int) -> None:
+    """From 6 s, the third job waits for the memory that the first one keeps: until 16 s, when 9 s of it have run.
+
+    The last job starts if it ends before.
+    """
+    columns = {
+        "submit_time": [0, 1, 2, 3],
+        "run_time": [10, 5, 4, taken],
+        "nodes": [1] * 4,
+        "cpus": [1, 2, 2, 1],
+        "memory": [2, 0, 1, 0],
+        "queue": [0, 1, 1, 0],
+    }
+    policy = Pipeline(FCFS(), backfiller=EASY(), preemptor=PreemptLowerTiers(mode="suspend"))
+    cluster = Machines(["a"], ("cpus", "memory"), [[2, 2]])
+    result = Simulation(Workload(columns, resources=("cpus", "memory")), policy, cluster).run()
+    assert attempts(result) == [[(0, 1), (6, 15)], [(1, 6)], [(15, 19)], [(start, start + taken)]]
+
+
+# --- random situations -------------------------------------------------------------------------------------
+
+
+class Situation(NamedTuple):
+    """A small crowded workload on a few nodes with outages, and the rules of restarts."""
+
+    rows: list[Row]
+    size: int
+    outages: list[Outage]
+    restart: Restart
+
+    @property
+    def on_machines(self) -> Outages | None:
+        """The outages on the first machines of as many."""
+        each = [Outage(o.start, o.end, machines=tuple(range(o.nodes)), drain=o.drain) for o in self.outages]
+        return Outages(each) if each else None
 
 
 @st.composite
-def situations(draw: st.DrawFn) -> tuple[list[Row], int, list[naive.Outage], naive.Rules, dict[str, Any]]:
-    """Draw a small crowded workload with outages, rules of restarts and tiers."""
+def situations(draw: st.DrawFn) -> Situation:
+    """Draw a small crowded workload with outages and rules of restarts."""
     size = draw(st.integers(1, 6))
     rows = []
     for _ in range(draw(st.integers(1, 11))):
         taken = draw(st.integers(0, 25))
         asked = max(1, int(taken * draw(st.sampled_from([1, 1, 1.5, 3, 0.5]))))
         rows.append((draw(st.integers(0, 40)), taken, asked, draw(st.integers(1, size))))
-    outages: list[naive.Outage] = []
+    listed: list[Outage] = []
     for _ in range(draw(st.integers(0, 4))):
         start = draw(st.integers(0, 80))
-        position, drain = (
-            draw(st.sampled_from([0.0, 0.3, 0.7, 1.0])),
-            draw(st.sampled_from([False, False, True])),
-        )
-        drawn = naive.Outage(
-            start, start + draw(st.integers(1, 25)), draw(st.integers(1, size)), position, drain
-        )
-        at_once = [sum(o.nodes for o in [*outages, drawn] if o.start <= at < o.end) for at in range(110)]
+        nodes, drain = draw(st.integers(1, size)), draw(st.sampled_from([False, False, True]))
+        drawn = Outage(start, start + draw(st.integers(1, 25)), nodes, drain=drain)
+        at_once = [sum(o.nodes for o in [*listed, drawn] if o.start <= at < o.end) for at in range(110)]
         if max(at_once) <= size:
-            outages.append(drawn)
+            listed.append(drawn)
     every = draw(st.sampled_from([None, None, 1, 3, 7]))
-    rules = naive.Rules(
-        anew=draw(st.booleans()),
+    restart = Restart(
+        preempted=draw(st.sampled_from(["continue", "anew"])),
         delay=draw(st.sampled_from([0, 0, 3])),
         limit=draw(st.sampled_from([None, None, None, 0, 1])),
         checkpoint=every,
         checkpoint_cost=0 if every is None else draw(st.integers(0, 3)),
         cost=draw(st.sampled_from([0, 0, 2])),
     )
-    tiers = draw(st.none() | st.lists(st.integers(0, 2), min_size=len(rows), max_size=len(rows)))
-    policy = {"sjf": draw(st.booleans()), "easy": draw(st.booleans()), "tiers": tiers}
-    if tiers is not None:
-        policy["mode"] = draw(st.sampled_from(["requeue", "requeue", "cancel", "suspend", "suspend"]))
-        policy["grace"] = draw(st.sampled_from([0, 0, 0, 2, 6]))
-    return rows, size, outages, rules, policy
-
-
-def by_the_kit(
-    rows: list[Row],
-    size: int,
-    outages: list[naive.Outage],
-    rules: naive.Rules,
-    *,
-    sjf: bool,
-    easy: bool,
-    tiers: list[int] | None,
-    mode: Any = "requeue",
-    grace: int = 0,
-) -> Result:
-    policy = Pipeline(
-        SJF() if sjf else FCFS(),
-        backfiller=EASY() if easy else None,
-        preemptor=None if tiers is None else PreemptLowerTiers(mode=mode, grace_time=grace),
-    )
-    listed = [Outage(o.start, o.end, o.nodes, (), o.position, o.drain) for o in outages]
-    preempted = "anew" if rules.anew else "continue"
-    columns = {} if tiers is None else {"queue": tiers}
-    restart = Restart(preempted, *rules[1:])  # type: ignore[arg-type]
-    jobs = workload(rows, size, **columns)
-    return run(jobs, policy, outages=Outages(listed) if listed else None, restart=restart)
-
-
-def check_against_naive(drawn: Any) -> None:
-    *given_to_both, policy = drawn
-    expected = naive.NaiveAttempts(*given_to_both, **policy).simulate()
-    assert attempts(by_the_kit(*given_to_both, **policy)) == expected
-
-
-@given(drawn=situations())
-@examples(4)
-def test_equal_to_a_naive_simulator(drawn: Any) -> None:
-    check_against_naive(drawn)
-
-
-@pytest.mark.slow
-@given(drawn=situations())
-@settings(max_examples=10_000)
-def test_equal_to_a_naive_simulator_at_length(drawn: Any) -> None:
-    check_against_naive(drawn)
+    return Situation(rows, size, listed, restart)
 
 
 # --- degenerate cases ----------------------------------------------------------------------------------------
@@ -315,13 +319,11 @@ def test_nodes_that_are_never_there_do_not_count(policy: str) -> None:
 
 
 @given(drawn=situations(), policy=st.sampled_from(POLICIES))
-def test_node_seconds_are_conserved_on_machines(drawn: Any, policy: str) -> None:
+def test_node_seconds_are_conserved_on_machines(drawn: Situation, policy: str) -> None:
     """Capacity is verified at the end of each run; work, lost work and overhead fill the time of all attempts."""
-    rows, size, outages, rules, _ = drawn
+    rows, size, _, restart = drawn
     jobs = workload(rows, size)
-    listed = [Outage(o.start, o.end, machines=tuple(range(o.nodes)), drain=o.drain) for o in outages]
-    restart = Restart("anew" if rules.anew else "continue", *rules[1:])  # type: ignore[arg-type]
-    options: dict[str, Any] = {"outages": Outages(listed) if listed else None, "restart": restart}
+    options: dict[str, Any] = {"outages": drawn.on_machines, "restart": restart}
     result = Simulation(jobs, make(policy), Machines.of(size, cpus=1), **options).run()
     if result.attempts is not None:
         each = result.attempts
@@ -332,17 +334,15 @@ def test_node_seconds_are_conserved_on_machines(drawn: Any, policy: str) -> None
 
 
 @given(drawn=situations())
-def test_partitions_share_failing_machines(drawn: Any) -> None:
+def test_partitions_share_failing_machines(drawn: Situation) -> None:
     """Two partitions over the same machines: no job runs on one that is down, as each run verifies."""
-    rows, size, outages, _, _ = drawn
+    rows, size, _, _ = drawn
     whole = Machines.of(size, cpus=1)
     parts = [Partition("a", machines=whole.names), Partition("b", machines=whole.names[: max(size - 1, 1)])]
     small = [(at, taken, asked, min(nodes, max(size - 1, 1))) for at, taken, asked, nodes in rows]
-    listed = [Outage(o.start, o.end, machines=tuple(range(o.nodes)), drain=o.drain) for o in outages]
     jobs = workload(small, size, partition=[row % 3 for row in range(len(rows))])
     jobs = replace(jobs, labels={"partition": ("a", "b", "a,b")})
-    options = {"outages": Outages(listed) if listed else None}
-    result = Simulation(jobs, make("fcfs+easy"), Partitions(parts, whole), **options).run()
+    result = Simulation(jobs, make("fcfs+easy"), Partitions(parts, whole), outages=drawn.on_machines).run()
     assert (result.end_time >= 0).all()
 
 

@@ -185,6 +185,12 @@ def test_constraints_and_command_lines_with_separators() -> None:
     assert w.notes[MENDED] == 2
 
 
+def test_command_lines_are_told_from_other_texts() -> None:
+    row = job(1, "cpu=1,node=1", Comment="", SubmitLine="sbatch --exclusive --wrap a|b\nc -p cpu,gpu")
+    w = read(log_of(row, {**row, "JobID": "2", "Comment": "x|srun", "SubmitLine": "/usr/bin/srun a|b"}))
+    assert (w.id.tolist(), w.column("exclusive").tolist(), w.notes[MENDED]) == ([1, 2], [1, -1], 2)
+
+
 def test_texts_that_may_be_in_several_columns_are_not_guessed() -> None:
     row = job(1, "cpu=1,node=1", User="ada", Account="a", Partition="cpu,gpu", JobName="x")
     fields = [
@@ -318,6 +324,23 @@ def test_models_from_all_that_slurm_prints(tmp_path: Path, one: str, other: str)
         3599,
         0,
     ]
+
+
+@pytest.mark.parametrize("field", ["ReqGRES", "AllocGRES"])
+def test_models_from_fields_of_old_slurm(tmp_path: Path, field: str) -> None:
+    """They have the GPUs on each node, and count only for jobs without GPUs in a list of resources."""
+    lists = {"ReqTRES": "", "AllocTRES": "", "ReqCPUS": "4", "ReqNodes": "2"}
+    rows = [
+        job(1, "", **{**lists, field: "gpu:v100:2"}), job(2, "", **{**lists, field: "PER_NODE:gpu:1(S:0),mic:1"}),
+        job(3, "", **{**lists, field: "craynetwork:1"}), job(4, "", **{**lists, "ReqTRES": "cpu=4,gres/gpu=2,node=2", field: "gpu:v100:7"}),
+        job(5, "", **{**lists, field: "gpu:1g.5gb:3"}),
+    ]  # fmt: skip
+    w = read(log_of(*rows))
+    assert w.nodes.tolist() == [2] * 5
+    assert {name: w.column(name).tolist() for name in w.resources[1:] if name != "memory"} == {
+        "gpus": [2, 1, 0, 1, 0], "gpus:v100": [2, 0, 0, 0, 0], "mig:1g.5gb": [0, 0, 0, 0, 3]
+    }  # fmt: skip
+    assert w.notes[f"GPUs in {field} only: taken on each node"] == 3
 
 
 def test_models_on_machines_of_unknown_models() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -415,6 +416,90 @@ def test_what_is_written_is_read_again(tmp_path_factory: pytest.TempPathFactory,
     for name in ("user", "constraint", "kind"):
         assert words(again, name) == words(w, name)
     assert [job.request for job in again.jobs] == [job.request for job in w.jobs]
+
+
+@st.composite
+def workloads_with_all_columns(draw: st.DrawFn) -> Workload:
+    """Draw a workload with any of the columns and resources that a job table may have."""
+    jobs = draw(st.integers(1, 6))
+
+    def column(values: st.SearchStrategy[int]) -> list[int]:
+        return draw(st.lists(values, min_size=jobs, max_size=jobs))
+
+    words = st.lists(
+        st.from_regex("[a-z][a-z0-9-]{0,4}", fullmatch=True), min_size=1, max_size=3, unique=True
+    )
+    columns: dict[str, Any] = {
+        "submit_time": column(st.integers(0, 10**10)), "run_time": column(st.integers(0, 10**6)), "cpus": column(st.integers(1, 64)),
+        "nodes": column(st.integers(1, 9)),
+    }  # fmt: skip
+    labels: dict[str, tuple[str, ...]] = {}
+    if draw(st.booleans()):
+        labels["id"] = tuple(f"{number}_{draw(st.integers(0, 9))}x" for number in range(jobs))
+        columns["id"] = list(range(jobs))
+    else:
+        columns["id"] = draw(st.lists(st.integers(1, 10**9), min_size=jobs, max_size=jobs, unique=True))
+    models = [
+        name for name in ("gpus:a100", "gpus:v100", "mig:1g.5gb", "shards", "mps") if draw(st.booleans())
+    ]
+    columns |= {name: column(st.integers(0, 4)) for name in models}
+    of_models = [columns[name] for name in models if name.startswith("gpus:")]
+    more = column(st.integers(0, 2))
+    columns["gpus"] = [sum(each) for each in zip(more, *of_models, strict=True)]
+    columns["memory"] = column(st.integers(0, 10**12))
+    for name in (
+        "exclusive",
+        "begin_time",
+        "hold_until",
+        "array_job",
+        "array_limit",
+        "status",
+        "recorded_wait_time",
+    ):
+        if draw(st.booleans()):
+            columns[name] = column(
+                st.integers(0, 1) if name in ("exclusive", "status") else st.integers(-1, 10**9)
+            )
+    for name in (
+        "user",
+        "group",
+        "queue",
+        "partition",
+        "qos",
+        "executable",
+        "node_list",
+        "licenses",
+        "dependency",
+    ):
+        if draw(st.booleans()):
+            texts = draw(words) if name not in ("licenses", "dependency") else ["matlab:2,ansys", "after:7"]
+            if name == "dependency":
+                texts = [f"afterok:{columns['id'][0]}", f"after:{columns['id'][-1]}"]
+            labels[name] = tuple(dict.fromkeys(texts))
+            columns[name] = column(st.integers(-1, len(labels[name]) - 1))
+    resources = ("cpus", "gpus", "memory", *models)
+    return Workload(columns, resources=resources, labels=labels)
+
+
+@examples(0.5)
+@given(workloads_with_all_columns(), st.sampled_from(["w.csv", "w.csv.gz"]))
+def test_every_column_that_is_written_is_read_again(
+    tmp_path_factory: pytest.TempPathFactory, w: Workload, name: str
+) -> None:
+    path = tmp_path_factory.mktemp("round") / name
+    write_job_table(w, path)
+    again = read_job_table(path, strict=True)
+    assert again.resources == w.resources
+    assert [again.label("id", number) for number in again.id.tolist()] == words(w, "id")
+    for column in w.columns:
+        if column in w.labels and column != "id":
+            assert words(again, column) == words(w, column), column
+        elif column != "id":
+            there = column in again.columns or (np.array(w.columns[column]) == -1).all()
+            assert there and again.column(column).tolist() == w.column(column).tolist(), column
+    write_job_table(again, path.with_name("again.csv"))
+    write_job_table(w, path.with_name("first.csv"))
+    assert path.with_name("again.csv").read_bytes() == path.with_name("first.csv").read_bytes()
 
 
 def test_memory_is_written_with_one_unit(tmp_path: Path) -> None:

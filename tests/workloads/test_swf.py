@@ -418,6 +418,8 @@ def test_bulk_parser_agrees_on_nearly_right_lines(lines: list[list[str]]) -> Non
         (["; MaxProcs: 1.024", "; MaxNodes: 64"], None),
         (["; MaxProcs: 1k", "; MaxNodes: 64"], None),
         (["; MaxProcs: 0x400"], None),
+        (["; MaxProcs: ~1024", "; MaxNodes: 64"], None),
+        (["; MaxProcs: unknown", "; MaxNodes: 64"], 64),
         (["; MaxProcs: 1,0245"], None),
         (["; MaxProcs: 12-16"], None),
         (["; MaxProcs: unknown"], None),
@@ -430,8 +432,9 @@ def test_machine_size(log: Log, header: list[str], size: int | None) -> None:
     assert read_swf(path, machine_size=77).machine_size == 77
 
 
-def test_numbers_of_the_header_that_are_not_understood_are_noted(log: Log) -> None:
-    assert read_swf(log("; MaxProcs: 1k", row())).notes["MaxProcs not understood ('1k')"] == 1
+@pytest.mark.parametrize("text", ["1k", "~1024", "about 1,024"])
+def test_numbers_of_the_header_that_are_not_understood_are_noted(log: Log, text: str) -> None:
+    assert read_swf(log(f"; MaxProcs: {text}", row())).notes[f"MaxProcs not understood ('{text}')"] == 1
 
 
 def test_header_keeps_repeated_keys_and_continuations(log: Log) -> None:

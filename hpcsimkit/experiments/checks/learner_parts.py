@@ -48,6 +48,9 @@ Simulators = Literal["simpy", "compiled"]
 SLOTS = 16
 """Number of options of a seat, unless the component has a number of its own."""
 
+BEHIND = {"preemptor": "fcfs+easy+preempt(by=user)"}
+"""Policies of seats that need a heuristic of the log: the workloads have users, and no other tiers."""
+
 ON_MACHINES = ("placement", "dispatch")
 """Seats whose options are machines."""
 
@@ -66,7 +69,7 @@ def check_encoder(
     ----------
     encoder : Encoder
         The encoder to check.
-    stage : {"order", "inspector", "placement", "backfiller", "gate", "dispatch", "two-level"}
+    stage : {"order", "inspector", "placement", "backfiller", "preemptor", "gate", "dispatch", "two-level"}
         Seat whose decisions it encodes.
     cluster : Cluster or int, optional
         Machines, or number of nodes; by default, machines of three types at the seats ``placement`` and
@@ -138,7 +141,7 @@ def check_reward(
     ----------
     reward : Reward
         The reward to check; each run uses a copy, but for the check of what it keeps.
-    stage : {"order", "inspector", "placement", "backfiller", "gate", "dispatch", "two-level"}
+    stage : {"order", "inspector", "placement", "backfiller", "preemptor", "gate", "dispatch", "two-level"}
         Seat at whose decisions it is taken.
     cluster, seed
         As for :func:`check_encoder`.
@@ -303,8 +306,8 @@ class _Seat:
 
     def policy(self, holder: External) -> Policy:
         """Return a policy with an agent or an open seat."""
-        policy = registry.make("fcfs" if self.stage in ONE_SEAT else "fcfs+easy")
-        return seated(policy, holder, self.stage, self.slots)
+        name = "fcfs" if self.stage in ONE_SEAT else BEHIND.get(self.stage, "fcfs+easy")
+        return seated(registry.make(name), holder, self.stage, self.slots)
 
     def simulation(self, workload: Workload, observers: Sequence[Observer] = ()) -> Simulation:
         """Return a run with an open seat."""

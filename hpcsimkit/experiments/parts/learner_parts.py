@@ -113,8 +113,9 @@ USUAL: Mapping[str, tuple[str, str]] = {
     "dispatch": ("RequestsAndMachines", "JobMachine"),
     "inspector": ("InspectorFeatures", "AcceptReject"),
     "gate": ("InspectorFeatures", "AcceptReject"),
+    "preemptor": ("RunningJobs", "Slots"),
 }
-"""Default encoder and mask of seats with options other than jobs."""
+"""Default encoder and mask of seats with options other than waiting jobs."""
 
 
 class Kind(NamedTuple):
