@@ -8,7 +8,6 @@ from typing import Protocol
 
 from simpy.events import Event
 
-from hpcsimkit.cluster.base import Nodes
 from hpcsimkit.cluster.calendar import Calendar
 from hpcsimkit.cluster.closures import Closures
 from hpcsimkit.cluster.machines import Machines
@@ -24,7 +23,7 @@ from hpcsimkit.kernel.ledger import Ledger
 from hpcsimkit.kernel.observers import Callbacks, Observer
 from hpcsimkit.kernel.parameters import parts
 from hpcsimkit.kernel.past import Past, has_past
-from hpcsimkit.kernel.policy import Policy, Preemptor
+from hpcsimkit.kernel.policy import Policy
 from hpcsimkit.kernel.restart import Progress
 from hpcsimkit.kernel.scheduler import Scheduler, SchedulerParameters
 from hpcsimkit.kernel.stage import Hearing
@@ -243,8 +242,6 @@ class Run(Scheduler):
         for part in parts(self.policy) if calendar else ():
             if isinstance(part, Hearing) and not part.heeds_calendar:
                 raise UsageError(f"{part!r} knows no calendar")
-            if isinstance(part, Preemptor) and isinstance(cluster, Nodes):
-                raise UsageError(f"{part!r} beside a calendar needs machines, found {cluster!r}")
         self._gone = 0
         self._changes = [time for time in system.calendar.times if time > now]
         system.changes_left = len(self._changes)
