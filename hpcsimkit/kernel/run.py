@@ -403,6 +403,8 @@ class Run(Scheduler):
         else:
             seconds = job.run_time
         self._schedule_end(job, seconds)
+        if self._failures is not None:
+            self._failures.started(job.index, allocation)
         for notify in self.callbacks.on_start:
             notify(job, allocation, self.system)
         if self._gated:
