@@ -40,6 +40,7 @@ from hpcsimkit.workloads.models.weekly_arrivals import WeeklyArrivals
 from hpcsimkit.workloads.readers.batsim import read_batsim
 from hpcsimkit.workloads.readers.beocat import days, training_set
 from hpcsimkit.workloads.readers.gpu_logs import read_eagle, read_openb, read_philly
+from hpcsimkit.workloads.readers.gwf import read_gwf
 from hpcsimkit.workloads.readers.job_table import JOB_TABLE_COLUMNS, read_job_table, write_job_table
 from hpcsimkit.workloads.readers.logs import LOG_FORMATS, LogFormat, read_log
 from hpcsimkit.workloads.readers.parquet_logs import read_fdata, read_pm100
@@ -82,6 +83,7 @@ __all__ = [
     "read_batsim",
     "read_eagle",
     "read_fdata",
+    "read_gwf",
     "read_job_sets",
     "read_job_table",
     "read_log",

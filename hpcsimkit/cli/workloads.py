@@ -15,8 +15,9 @@ from hpcsimkit.io.printable import show
     "describe KTH-SP2.swf.gz",
     "describe KTH-SP2.swf.gz --skip 10000 --jobs 5000 --out kth.svg",
     "describe --machines machines.csv day.csv",
+    "describe --machines nodes.txt --partitions partitions.txt march.sacct",
 )
-@takes(*OF_JOBS, "machines", "allow_code")
+@takes(*OF_JOBS, "machines", "partitions", "slurm", "partition_column", "allow_code")
 def describe(
     source: Source = None,
     *,
@@ -37,7 +38,8 @@ def describe(
     """Summarise a log, with a figure.
 
     Prints the number of jobs, the machine, the time span, the offered load, the distributions of sizes, run
-    times, estimates and arrivals, and the number of skipped jobs with the reasons.
+    times, estimates and arrivals, and the number of skipped jobs with the reasons. With partitions, the notes
+    name their rules that are not simulated.
     """
     from hpcsimkit.experiments.comparison.experiment import JobsOfExperiment
     from hpcsimkit.experiments.questions.describe import describe as ask

@@ -253,6 +253,11 @@ class Machines(Cluster[MachineLevel, Allocation]):
         """Return the number of a job's :meth:`need` in the table of these machines."""
         return (self._known.get((job.nodes, job.request)) or self._added(job))[0]
 
+    def sizes_of(self, workload: Workload) -> Places:
+        """Return the number of the :meth:`need` of each job of a workload, intp, shape (jobs,)."""
+        sizes = np.array([self.size_of(job) for job in workload.first_alike], dtype=np.intp)
+        return sizes[workload.alike]
+
     def _added(self, job: Job) -> tuple[int, Need]:
         """Return the number and the resource demand of a job that is the first one to have it."""
         need = self._worked_out(job.nodes, job.request)
@@ -365,7 +370,7 @@ class Machines(Cluster[MachineLevel, Allocation]):
 
     def misfits(self, workload: Workload) -> Mask:
         """Return which jobs do not fit the empty machines."""
-        numbers = np.array([self.size_of(job) for job in workload.jobs], dtype=np.intp)
+        numbers = self.sizes_of(workload)
         new = np.arange(len(self._too_large), len(self.needs))
         if len(new):
             of_new = ~self.needs.fit(new, self.capacity)

@@ -19,6 +19,7 @@ from hpcsimkit.policies.predictions import LastTwo, Noisy
 from hpcsimkit.policies.preempting.preemptors import PreemptLowerTiers
 from hpcsimkit.policies.preempting.replanning import LAS, SRTF, Gittins
 from hpcsimkit.policies.slurm import SlurmMultifactor
+from hpcsimkit.slurm.scheduler import SlurmScheduler
 
 KNOWN_PARAMETERS: dict[type[Parameters], frozenset[str]] = {
     kind: frozenset(names.split())
@@ -40,6 +41,7 @@ KNOWN_PARAMETERS: dict[type[Parameters], frozenset[str]] = {
         SRTF: "area",
         LAS: "thresholds by promote demotion",
         Gittins: "quantum by least interval",
+        SlurmScheduler: "profile",
         SlurmMultifactor: "age fair_share size attribute partition qos max_age shares shares_by half_life "
         "usage billing partition_priority qos_priority",
     }.items()

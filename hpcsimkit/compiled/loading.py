@@ -22,6 +22,7 @@ SLOW_IN_THE_KERNEL = {
     "plan": 5,
     "seat": 5,
     "replanning": 10,
+    "slurm": 100,
 }
 """Multiples of it for parts of a kind with which SimPy simulates far fewer jobs."""
 
@@ -45,6 +46,9 @@ DIRLAB = "dirlab"
 
 REPLANNING = "replanning"
 """The kind of all schedulers of :mod:`hpcsimkit.compiled.replanning`."""
+
+SLURM = "slurm"
+"""The kind of all runs of :mod:`hpcsimkit.compiled.slurm_loop`."""
 
 SEAT, PUBLISHED_SEAT = "seat-textbook", "seat-dirlab"
 """The kinds of all pipelines with an open seat, see :mod:`hpcsimkit.compiled.seats`."""
@@ -127,7 +131,7 @@ def call(kind: str, state: tuple[Any, ...]) -> Any:
 
 
 def _entry(kind: str) -> Callable[..., Any]:
-    from hpcsimkit.compiled import dirlab, loop, replanning
+    from hpcsimkit.compiled import dirlab, loop, replanning, slurm_loop
     from hpcsimkit.compiled.compilation import entry
 
     if kind in (SEAT, PUBLISHED_SEAT):
@@ -138,7 +142,11 @@ def _entry(kind: str) -> Callable[..., Any]:
         from hpcsimkit.compiled import pairs
 
         return entry(pairs.advance_to_pairs, CACHE / kind, compiling=_tell)
-    whole: dict[str, Callable[..., Any]] = {DIRLAB: dirlab.simulate, REPLANNING: replanning.replan}
+    whole: dict[str, Callable[..., Any]] = {
+        DIRLAB: dirlab.simulate,
+        REPLANNING: replanning.replan,
+        SLURM: slurm_loop.simulate,
+    }
     simulate = whole.get(kind.partition("-")[0], loop.simulate)
     return entry(simulate, CACHE / kind, nogil=True, compiling=_tell)
 

@@ -45,7 +45,7 @@ def obstacles(workload: Workload, cluster: Cluster, policy: Pipeline) -> Iterato
     needs, numbers = needs_of(workload, cluster)
     if any(need.quotas for need in needs):
         yield "it knows no constraints with counts"
-    if _most_parts(needs, numbers).sum() > (MOST_PLANNED_PARTS if _plans(policy) else MOST_PARTS):
+    if most_parts(needs, numbers).sum() > (MOST_PLANNED_PARTS if _plans(policy) else MOST_PARTS):
         yield "its jobs may use too many machines"
     if _last_reserved_end(workload, policy) >= 2.0 ** (61 - len(workload).bit_length()):
         yield "its jobs take too long"
@@ -96,16 +96,12 @@ def placement_code(policy: Pipeline) -> int:
     return int(codes.get(type(policy.placement), placing.FIRST_FIT))
 
 
-def _numbers(workload: Workload, cluster: Cluster) -> Integers:
-    return np.fromiter(map(cluster.size_of, workload.jobs), dtype=np.int64, count=len(workload))
-
-
 def machines_of(workload: Workload, cluster: Cluster) -> Machines:
     """Return the state of empty machines."""
     from hpcsimkit.compiled.machines import new_machines
 
     needs, numbers = needs_of(workload, cluster)
-    return new_machines(_levels(needs, cluster), numbers, int(_most_parts(needs, numbers).sum()))
+    return new_machines(_levels(needs, cluster), numbers, int(most_parts(needs, numbers).sum()))
 
 
 def profile_of(workload: Workload, cluster: Cluster, machines: Machines) -> MachineProfile:
@@ -113,12 +109,12 @@ def profile_of(workload: Workload, cluster: Cluster, machines: Machines) -> Mach
     from hpcsimkit.compiled.machine_profile import new_machine_profile
 
     needs, numbers = needs_of(workload, cluster)
-    return new_machine_profile(machines, _most_parts(needs, numbers), any(need.spread for need in needs))
+    return new_machine_profile(machines, most_parts(needs, numbers), any(need.spread for need in needs))
 
 
 def needs_of(workload: Workload, cluster: Cluster) -> tuple[list[Need], Integers]:
     """Return the distinct needs of a workload, and the number of the need of each job among them."""
-    distinct, numbers = np.unique(_numbers(workload, cluster), return_inverse=True)
+    distinct, numbers = np.unique(cluster.sizes_of(workload), return_inverse=True)
     return [cluster.needs.needs[number] for number in distinct.tolist()], numbers
 
 
@@ -127,22 +123,32 @@ def _levels(needs: Sequence[Need], cluster: Cluster) -> Levels:
     from hpcsimkit.compiled import needs as columns
 
     masks, number_of = [np.ones(len(cluster), dtype=np.uint8)], dict[bytes, int]()
-    table = np.empty((len(needs), columns.AMOUNTS + len(cluster.resources)), dtype=np.int64)
+    table = table_of_needs(needs, len(cluster.resources))
     for row, need in zip(table, needs, strict=True):
         mask = 0
         if need.allowed is not None:
             mask = number_of.setdefault(need.allowed.tobytes(), len(masks))
             if mask == len(masks):
                 masks.append(need.allowed.astype(np.uint8))
-        row[columns.NODES], row[columns.MASK], row[columns.AMOUNTS :] = need.nodes, mask, need.amounts
-        row[columns.SPREAD], row[columns.EXCLUSIVE] = need.spread, need.exclusive
-        row[columns.BY_TOTALS] = need.by_totals
+        row[columns.MASK] = mask
     levels = np.zeros((5, *cluster.capacity.shape), dtype=np.int64)
     levels[columns.EMPTY] = levels[columns.NOW] = cluster.capacity
     return columns.Levels(levels, table, np.stack(masks), np.zeros(len(cluster.resources), dtype=np.int64))
 
 
-def _most_parts(needs: Sequence[Need], numbers: Integers) -> Integers:
+def table_of_needs(needs: Sequence[Need], resources: int) -> Integers:
+    """Return needs as rows, see :class:`~hpcsimkit.compiled.needs.Levels`; all without a mask."""
+    from hpcsimkit.compiled import needs as columns
+
+    table = np.zeros((len(needs), columns.AMOUNTS + resources), dtype=np.int64)
+    for row, need in zip(table, needs, strict=True):
+        row[columns.NODES], row[columns.AMOUNTS :] = need.nodes, need.amounts
+        row[columns.SPREAD], row[columns.EXCLUSIVE] = need.spread, need.exclusive
+        row[columns.BY_TOTALS] = need.by_totals
+    return table
+
+
+def most_parts(needs: Sequence[Need], numbers: Integers) -> Integers:
     """Return the maximum number of parts of the allocation of each job."""
     most = [
         min(len(need.shape.capacity), sum(need.amounts.tolist())) if need.spread else need.nodes

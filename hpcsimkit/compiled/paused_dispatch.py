@@ -41,7 +41,7 @@ class PausedDispatch(PausedRun):
         run = new_run(jobs, jobs.requested_time, count)
         queue, journal = new_queue(count), new_journal(count)
         machines = on_machines.machines_of(workload, cluster)
-        self._numbers = np.array([cluster.size_of(job) for job in workload.jobs], dtype=np.int64)
+        self._numbers = cluster.sizes_of(workload).astype(np.int64)
         requests = np.column_stack([machines.jobs[NEED], jobs.requested_time])
         self._pairs = pairs = new_pairs(
             np.ascontiguousarray(cluster.needs.usable(np.unique(self._numbers), cluster.capacity).T),

@@ -18,7 +18,15 @@ from hpcsimkit.cluster.base import Nodes
 from hpcsimkit.cluster.machines import Machines
 from hpcsimkit.cluster.opaque import AnyCluster
 from hpcsimkit.cluster.partitions import Partitions
-from hpcsimkit.compiled import beside_windows, later_submissions, loading, on_machines, replanned, stopping
+from hpcsimkit.compiled import (
+    beside_windows,
+    later_submissions,
+    loading,
+    on_machines,
+    replanned,
+    slurm_runs,
+    stopping,
+)
 from hpcsimkit.compiled.known_parameters import unknown_parameters
 from hpcsimkit.compiled.orders import KEYS, dense_ranks, keys_of
 from hpcsimkit.errors import UsageError
@@ -69,6 +77,9 @@ KNOWN: dict[type[EventOrder], dict[str, tuple[type, ...]]] = {
     },
 }
 """Classes of the stages of a pipeline, by the rules for the order of events."""
+
+WHOLE: tuple[Any, ...] = (replanned, slurm_runs)
+"""Modules of policies that are no pipelines, each with its classes, options, obstacles and runs."""
 
 KNOWN_OPTIONS = ("cluster", "seed", "walltime", "event_order", "begun", "simulator")
 """Options of a run that this simulator has; any other one is refused by name, also one added later."""
@@ -143,19 +154,20 @@ def obstacle(simulation: Parameters) -> str | None:
 
 
 def _obstacles(simulation: Parameters) -> Iterator[str]:
-    cluster, rules = _whole(simulation.cluster), type(simulation.setup.event_order)
+    cluster, rules = _cluster(simulation), type(simulation.setup.event_order)
     if rules not in KNOWN:
         yield f"it knows no order of events {simulation.setup.event_order.name!r}"
         return
-    yield from _obstacles_of_cluster(cluster, rules)
-    again = type(simulation.policy) in replanned.SCHEDULERS
-    further = replanned.OPTIONS if again else ("calendar", "gates", *stopping.OPTIONS)
+    whole = _whole_of(simulation.policy)
+    if whole is not slurm_runs:
+        yield from _obstacles_of_cluster(cluster, rules)
+    further = ("calendar", "gates", *stopping.OPTIONS) if whole is None else whole.OPTIONS
     yield from obstacles_of_options(simulation, (*KNOWN_OPTIONS, *further))
     for observer in simulation.observers:
         if observer.needs_events:
             yield f"{type(observer).__name__} observes events"
-    if again:
-        yield from replanned.obstacles(simulation.setup, simulation.workload, cluster, simulation.policy)
+    if whole is not None:
+        yield from whole.obstacles(simulation.setup, simulation.workload, cluster, simulation.policy)
         return
     yield from obstacles_of_policy(simulation.policy, rules)
     if isinstance(simulation.policy, Pipeline):
@@ -197,7 +209,7 @@ def _obstacles_of_begun(simulation: Parameters, begun: Begun | None) -> Iterator
         return
     kill = simulation.setup.walltime == "kill"
     workload = simulation.workload.killed_at_limit if kill else simulation.workload
-    if has_past(begun, workload, simulation.setup, simulation.cluster):
+    if has_past(begun, workload, simulation.setup, simulation.cluster, simulation.policy):
         yield "it knows no past of a begun run"
         return
     cluster = _whole(simulation.cluster)
@@ -232,7 +244,7 @@ def obstacle_of_policy(policy: Policy, rules: type[EventOrder] = TextbookOrder) 
 
 def obstacles_of_policy(policy: Policy, rules: type[EventOrder]) -> Iterator[str]:
     """Yield the reasons why the compiled simulator cannot run a policy by some rules."""
-    if type(policy) in replanned.SCHEDULERS:
+    if _whole_of(policy) is not None:
         yield from unknown_parameters(policy)
         return
     if type(policy) is not Pipeline:
@@ -263,6 +275,18 @@ def _unknown_options(policy: Pipeline, rules: type[EventOrder]) -> Iterator[str]
         yield "the pipeline has 'fitting' with a window"
 
 
+def _whole_of(policy: Policy) -> Any:
+    """Return the module that runs a policy which is no pipeline; None for all others."""
+    return next((module for module in WHOLE if type(policy) in module.SCHEDULERS), None)
+
+
+def _cluster(simulation: Parameters) -> AnyCluster:
+    """Return the cluster: without a partition over all of it, unless the policy schedules all partitions."""
+    if _whole_of(simulation.policy) is slurm_runs:
+        return simulation.cluster
+    return _whole(simulation.cluster)
+
+
 def _whole(cluster: AnyCluster) -> AnyCluster:
     """Return a cluster without a partition over all of it."""
     return cluster.whole if isinstance(cluster, Partitions) and cluster.is_whole else cluster
@@ -286,9 +310,10 @@ def _by_dirlab(simulation: Parameters) -> bool:
 
 def run(simulation: Parameters) -> tuple[Result, NDArray[np.int32] | None]:
     """Run a simulation that has no :func:`obstacle`; return its result and the positions of its events."""
-    if type(simulation.policy) in replanned.SCHEDULERS:
-        result = replanned.run(simulation, _whole(simulation.cluster), _kind(_parts(simulation)))
-        return _with_partition(result, simulation), None
+    whole = _whole_of(simulation.policy)
+    if whole is not None:
+        result = whole.run(simulation, _cluster(simulation), _kind(_parts(simulation)))
+        return _with_partition(result, simulation) if whole is replanned else result, None
     space = stopping.SPACE
     while True:
         try:
@@ -395,7 +420,10 @@ PARTS = (
 
 def _parts(simulation: Parameters) -> tuple[str, ...]:
     """Return the optional parts of the state that a run needs; each combination is compiled on its own."""
-    if type(simulation.policy) in replanned.SCHEDULERS:
+    whole = _whole_of(simulation.policy)
+    if whole is slurm_runs:
+        return (loading.SLURM,)
+    if whole is replanned:
         on_nodes = isinstance(_whole(simulation.cluster), Nodes)
         return (loading.REPLANNING,) if on_nodes else (loading.REPLANNING, "machines")
     policy, cluster = _pipeline(simulation), _whole(simulation.cluster)

@@ -35,6 +35,9 @@ class SchedulingEnv(gymnasium.Env[Any, Any]):
     :meth:`action_masks`) is replaced by the first valid one and reported in ``info["invalid"]``; agents with
     action masking never choose one. Encoder, mask and reward of an environment are fixed.
 
+    An environment can be copied (``copy.deepcopy``) and pickled in the middle of an episode. The copy repeats
+    the actions of the episode so far, which takes as long as they took before.
+
     Parameters
     ----------
     episodes : Episodes
@@ -135,6 +138,10 @@ class SchedulingEnv(gymnasium.Env[Any, Any]):
         if name in KEPT and name in self.__dict__:
             raise UsageError(f"the {name} of an environment stays as it is: make another environment")
         super().__setattr__(name, value)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._batch.repeat()
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None

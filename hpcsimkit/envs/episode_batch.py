@@ -9,6 +9,7 @@ import numpy as np
 
 from hpcsimkit.envs.episode import Episode
 from hpcsimkit.envs.interfaces import Encoder, Mask, Reward, actions_of, shape_of
+from hpcsimkit.envs.scenario import Scenario
 from hpcsimkit.errors import UsageError
 from hpcsimkit.results.metrics import measure
 
@@ -28,9 +29,16 @@ class EpisodeFactory(Protocol):
         """Begin an episode with a separate reward object."""
         ...
 
+    def episode_of(self, scenario: Scenario, reward: Reward) -> Episode:
+        """Begin an episode of a given scenario."""
+        ...
+
 
 class EpisodeBatch:
     """A batch of episodes, with observations and masks as rows of common arrays.
+
+    A batch can be copied and pickled in the middle of episodes. As the pass of a run that waits for an answer
+    cannot, episodes are kept as their scenarios and actions, which the copy repeats.
 
     Parameters
     ----------
@@ -129,6 +137,38 @@ class EpisodeBatch:
             episode.write(self.observations[place], self.valid[place])
         job = None if decision is None else decision.job
         return {"time": episode.simulation.system.now, "job": -1 if job is None else job.id}
+
+    # --- copies --------------------------------------------------------------------------------------
+
+    def __getstate__(self) -> dict[str, Any]:
+        kept = [
+            None if episode is None else (episode.scenario, list(taken))
+            for episode, taken in zip(self.episodes, self._taken, strict=True)
+        ]
+        return {**self.__dict__, "episodes": [None] * len(kept), "_kept": kept}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        if vars(self.env):  # an environment that holds this batch is not complete yet
+            self.repeat()
+
+    def repeat(self) -> None:
+        """Repeat the episodes of the batch of which this one is a copy, up to where they were."""
+        for place, kept in enumerate(self.__dict__.pop("_kept", ())):
+            if kept is not None:
+                self._repeat(place, *kept)
+
+    def _repeat(self, place: int, scenario: Scenario, actions: Sequence[int]) -> None:
+        shown = self.earned[place], self.totals[place]
+        self._taken[place] = []
+        self.episodes[place] = episode = self.env.episode_of(scenario, self.rewards[place])
+        if scenario.learn_from is not None:
+            episode.reward(self.env.stage)  # discard the reward of the warm-up
+        self._show(place, episode)
+        for action in actions:
+            self._answer(place, episode, action)
+            self._show(place, episode)
+        self.earned[place], self.totals[place] = shown
 
     # --- checkpoints ---------------------------------------------------------------------------------
 

@@ -19,6 +19,7 @@ class Format(Enum):
     SLURM_JSON = "output of `sacct --json`, `squeue --json` or `scontrol show job --json`"
     PBS = "accounting of PBS or Torque"
     SGE = "accounting of Grid Engine"
+    GWF = "log in the Grid Workloads Format (`.gwf`)"
     BATSIM = "workload of the simulator Batsim (`.json`)"
     PARQUET_LOG = "log of PM100 or F-DATA (`.parquet`)"
     JOB_TABLE = "log as a job table (`.csv`)"

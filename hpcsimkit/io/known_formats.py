@@ -115,9 +115,11 @@ NAMED_FORMATS = (
     ),
     NamedFormat(
         "squeue",
-        "a heading with `JOBID` and `NODELIST(REASON)`, `START_TIME` or `ST`",
+        "a heading with `JOBID` and `NODELIST(REASON)`, `TIME`, `REASON` or `ST`; or its lines without it",
         _pattern(
-            r"(?=[^\n]*\bJOBID\b)(?=[^\n]*(?:NODELIST\(REASON\)|\b(?:START_TIME|TIME_LEFT|TIME_LIMIT|ST)\b))"
+            r"(?:[A-Z][a-z]{2} [A-Z][a-z]{2} [^\n]*\n)?"
+            r"(?=[^\n]*\bJOBID\b)(?=[^\n]*(?:NODELIST\(REASON\)|\b(?:REASON|START_TIME|ST|TIME|TIME_LEFT|TIME_LIMIT?)\b))"
+            r"|\d+(?:_\S+)?(?:\s+\S+){3}\s+(?:R|PD|CG|CF|S)\s+(?:\d+-)?\d+:[\d:]+\s+\d+\s"
         ),
         f"it has the jobs that wait or run now; {EXPORT}",
     ),
@@ -159,14 +161,20 @@ NAMED_FORMATS = (
     ),
     NamedFormat(
         "UB Slurm simulator",
-        "columns `dt`, `wall_time`, `wall_limit`, `n_tasks`",
-        _fields("dt", "wall_time", "wall_limit", "n_tasks"),
-        f"times are relative to the job before (dt); {CONVERT}",
+        "columns `dt`, `wall_time`, `wall_limit`, `n_tasks`; or lines `-dt 10 -e submit_batch_job | ...`",
+        lambda start: (
+            {"dt", "wall_time", "wall_limit", "n_tasks"} <= {*start.fields}
+            or "sim_job_id" in start.fields
+            or re.match(r"-dt\s+[\d.]+\s+-e\s+submit_batch_job\b", start.text)
+        ),
+        f"{CONVERT}; dt is relative to the job before or to the beginning, wall_time the run time",
     ),
     NamedFormat(
         "Alea machines",
         "numbers, a name and numbers, separated by tabs",
-        lambda start: re.match(r"\d+\t[A-Za-z][\w.-]*\t\d+\t\d+\t\d+\t", start.text),
+        lambda start: re.match(
+            r"\d+[\t ]+[A-Za-z][\w.-]*(?:[\t ]+\d+){2}(?:[\t ]+\d+(?:\.\d+)?){2}\s", start.text
+        ),
         "it has machines, no jobs; write them as a table of machines (MachineName,TotalCPUs,TotalMemory)",
     ),
     NamedFormat(
@@ -176,40 +184,47 @@ NAMED_FORMATS = (
         f"its fields depend on the version; {CONVERT}, from bacct -l or bhist",
     ),
     NamedFormat(
-        "bjobs",
-        "a heading `JOBID USER STAT QUEUE`",
-        _pattern(r"JOBID\s+USER\s+STAT\s+QUEUE"),
-        f"it has the jobs that wait or run now; {CONVERT}, from bacct -l",
-    ),
-    NamedFormat(
-        "qstat",
-        "a heading `Job id Name User` or `job-ID prior name`",
-        _pattern(r"(?:Job [iI][dD]\s+(?:Name|User)|job-ID\s+prior|\S+:\s*\n\s*Req'd)"),
-        "it has the jobs that wait or run now; the accounting files of PBS, Torque and Grid Engine are read",
+        "bjobs, bhist or bacct",
+        "a heading `JOBID USER STAT QUEUE`, `Summary of time` or `Accounting information about jobs`",
+        _pattern(r"JOBID\s+USER\s+STAT\s+QUEUE|Summary of time in seconds|Accounting information about jobs"),
+        f"it is laid out for people; {CONVERT}, from the times and slots in bacct -l",
     ),
     NamedFormat(
         "OAR",
-        "JSON with `submissionTime` and `startTime`, or a heading `Job id S User Duration`",
+        "JSON with `submission_time` and `start_time`, or a heading with `Job id` and `Submission Date`",
         lambda start: (
             {"submissionTime", "startTime"} <= {*start.keys}
-            or re.match(r"Job id\s+S\s+User|Job_Id: \d+", start.text)
+            or {"submission_time", "start_time", "state"} <= {*start.keys}
+            or re.match(r"Job id\s+S\s+User|Job id\s+Name\s+User\s+Submission Date|Job_Id: \d+", start.text)
         ),
-        f"{CONVERT}, from oarstat -J or the database",
+        f"{CONVERT}, from oarstat -J or the table jobs of the database",
+    ),
+    NamedFormat(
+        "qacct",
+        "a line of `=` and one that begins with `qname`",
+        _pattern(r"={20,}\s*\nqname\s"),
+        "give the accounting file itself, which qacct reads: $SGE_ROOT/default/common/accounting",
+    ),
+    NamedFormat(
+        "qstat",
+        "a heading `Job id Name User` or `job-ID prior name`, a line `Job Id:`, or JSON with `pbs_server`",
+        lambda start: (
+            re.match(
+                r"Job [iI][dD]\s+(?:Name|User)|job-ID\s+prior|\S+:\s*\n\s*Req'd|Job Id: \S+\s*\n\s+\w+ = ",
+                start.text,
+            )
+            or {"pbs_server", "Jobs"} <= {*start.keys}
+        ),
+        "it has the jobs that wait or run now; the accounting files of PBS, Torque and Grid Engine are read",
     ),
     NamedFormat(
         "HTCondor history",
-        "`ClusterId = ` among lines of `Name = value`",
-        lambda start: re.search(r"^(?:ClusterId|QDate|MyType) = ", start.text, re.MULTILINE),
-        f"{CONVERT}, from condor_history -af QDate JobStartDate CompletionDate RequestCpus",
-    ),
-    NamedFormat(
-        "Grid Workloads Format (GWF)",
-        "comments `#`, then 29 numbers a line",
+        "`ClusterId = ` among lines of `Name = value`, or JSON with `ClusterId`",
         lambda start: (
-            re.match(r"#", start.text)
-            and re.search(r"^\s*\d+(?:\s+-?[\w.+-]+){28}\s*$", start.text, re.MULTILINE)
+            re.search(r"^(?:ClusterId|QDate|MyType) = ", start.text, re.MULTILINE)
+            or "ClusterId" in start.keys
         ),
-        "its first 11 fields are those of SWF; cut each line to 18 numbers and name it .swf",
+        f"{CONVERT}, from condor_history -af QDate JobStartDate CompletionDate RequestCpus",
     ),
     NamedFormat(
         "Modular Workload Format (MWF)",
@@ -233,7 +248,8 @@ NAMED_FORMATS = (
         "Helios (SenseTime)",
         "columns `job_id`, `gpu_num`, `submit_time`, `duration`, `queue`",
         _fields("gpu_num", "cpu_num", "submit_time", "duration"),
-        "rename gpu_num, cpu_num, duration, submit_time (as seconds) to the columns of a job table",
+        "make a job table of it: ReqGPUs from gpu_num, ReqCPUs from cpu_num, ActualDuration from duration, "
+        "Submit from submit_time (as Unix time)",
     ),
     NamedFormat(
         "PAI (Alibaba 2020)",
@@ -244,8 +260,32 @@ NAMED_FORMATS = (
     NamedFormat(
         "PAI (Alibaba 2020)",
         "numbers with names of tasks and `inst_num`, without a header",
-        lambda start: re.match(r"[\w-]+,\w+,\d+(?:\.0)?,(?:Terminated|Failed|Running|Waiting),", start.text),
+        lambda start: re.match(
+            r"[\w-]+,\w+,\w+(?:\.0)?,(?:Terminated|Failed|Running|Waiting),[\d.]*,[\d.]*(?:,|\n|$)",
+            start.text,
+        ),
         f"join its tables of jobs and tasks; {CONVERT}",
+    ),
+    NamedFormat(
+        "Alibaba cluster data (2018)",
+        "lines `task_name,instances,job,type,Terminated,`, without a header",
+        _pattern(r"\w+,\d*,j_\d+,\d+,(?:Terminated|Failed|Running|Waiting),"),
+        f"its requests are hundredths of CPUs and of the memory of a machine; {CONVERT}",
+    ),
+    NamedFormat(
+        "database of Slurm",
+        "columns `id_job`, `time_submit`",
+        _fields("id_job", "time_submit", "time_start"),
+        "rename its columns to those of sacct: JobID from id_job, Submit from time_submit, Start, End, "
+        "TimelimitRaw from timelimit, ReqCPUS from cpus_req, AllocNodes from nodes_alloc",
+    ),
+    NamedFormat(
+        "AccaSim (configuration of a system)",
+        "JSON with `groups` and `nodes` or `resources`, and no `jobs`",
+        lambda start: (
+            "groups" in start.keys and {"nodes", "resources"} & {*start.keys} and "jobs" not in start.keys
+        ),
+        "it has machines, no jobs; write them as a table of machines (MachineName,TotalCPUs,TotalMemory)",
     ),
     NamedFormat(
         "Google cluster data",

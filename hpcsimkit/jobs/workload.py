@@ -159,25 +159,59 @@ class Workload:
     @cached_property
     def jobs(self) -> list[Job]:
         """The jobs, created once and shared by all simulations of this workload."""
+        return self._jobs(slice(None), range(len(self)), self.requests)
+
+    def _jobs(self, rows: Any, numbers: Iterable[int], requests: Iterable[Request | None]) -> list[Job]:
+        """Return the jobs of some rows with their requests."""
         *fields, kinds = (
-            self.column(name).tolist() if name in self.columns else repeat(UNKNOWN)
+            self.column(name)[rows].tolist() if name in self.columns else repeat(UNKNOWN)
             for name in (*JOB_COLUMNS, "kind")
         )
-        rows = zip(range(len(self)), *fields, self.requests, kinds, strict=False)  # some are endless
-        return list(map(partial(tuple.__new__, Job), rows))  # without a call of Python for each job
+        values = zip(numbers, *fields, requests, kinds, strict=False)  # some are endless
+        return list(map(partial(tuple.__new__, Job), values))  # without a call of Python for each job
 
     @cached_property
     def requests(self) -> list[Request | None]:
         """The resource request of each job; jobs with equal requests share one object."""
         if not self.resources:
             return [None] * len(self)
-        names = (*self.resources, "spread", "exclusive", "constraint")
-        table = np.column_stack([self.column(name) for name in names])
-        distinct, which = np.unique(table, axis=0, return_inverse=True)
-        requests = [self._request(row) for row in distinct.tolist()]
-        return [requests[position] for position in which.tolist()]
+        requests = [job.request for job in self.first_alike]
+        return [requests[position] for position in self.alike.tolist()]
 
-    def _request(self, row: list[int]) -> Request:
+    @property
+    def alike(self) -> Column:
+        """Which of :attr:`first_alike` each job is like: it asks for the same; int64, shape (jobs,)."""
+        return self._alike[1]
+
+    @cached_property
+    def first_alike(self) -> list[Job]:
+        """The first job of each number of nodes and resource request, in the order of the log."""
+        rows = self._alike[0]
+        if not self.resources:
+            return self._jobs(rows, rows.tolist(), repeat(None))
+        names = (*self.resources, "spread", "exclusive", "constraint")
+        table = np.column_stack([self.column(name)[rows] for name in names])
+        made: dict[tuple[int, ...], Request] = {}
+        for values in map(tuple, table.tolist()):
+            if values not in made:
+                made[values] = self._request(values)
+        return self._jobs(rows, rows.tolist(), [made[values] for values in map(tuple, table.tolist())])
+
+    @cached_property
+    def _alike(self) -> tuple[Column, Column]:
+        """The rows of the first jobs that ask for other things, and for each job the position of its like."""
+        code = np.zeros(len(self), dtype=np.int64)
+        for name in ("nodes", *self.resources, "spread", "exclusive", "constraint"):
+            values, number = np.unique(self.column(name), return_inverse=True)
+            if len(values) > 1:
+                _, code = np.unique(code * len(values) + number, return_inverse=True)
+        _, first, which = np.unique(code, return_index=True, return_inverse=True)
+        order = np.argsort(first)
+        position = np.empty(len(order), dtype=np.int64)
+        position[order] = np.arange(len(order))
+        return first[order], position[which]
+
+    def _request(self, row: Sequence[int]) -> Request:
         *amounts, spread, exclusive, constraint = row
         features = self.label("constraint", constraint) if constraint >= 0 else ""
         return Request(self.resources, tuple(amounts), spread == 1, exclusive == 1, features)
@@ -424,7 +458,9 @@ class Workload:
     def killed_at_limit(self) -> Workload:
         """The same jobs with run times limited to their requested times (``walltime="kill"``)."""
         run_time = np.minimum(self.column("run_time"), self.column("requested_time"))
-        return self._derive({**self.columns, "run_time": run_time}, "killed at the requested time")
+        limited = self._derive({**self.columns, "run_time": run_time}, "killed at the requested time")
+        limited.__dict__.update({"_alike": self._alike} if "_alike" in self.__dict__ else {})  # as costly
+        return limited
 
     def merge(self, *others: Workload) -> Workload:
         """Return all jobs of this and other workloads as one log, sorted by submission time.

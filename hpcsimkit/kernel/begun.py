@@ -83,15 +83,17 @@ class Begun:
 
     def check(self, workload: Workload) -> None:
         """Raise a UsageError if the jobs cannot have started by that time."""
-        for row, start in self.started.items():
+        for row in self.started:
             if not 0 <= row < len(workload):
                 raise UsageError(f"begun: a row below {len(workload)} is needed, found {row!r}")
-            job = workload.jobs[row]
-            if not job.submit_time <= start <= self.at:
-                raise UsageError(
-                    f"begun: job {job.id}, submitted at {job.submit_time} s, cannot have started at "
-                    f"{start} s by {self.at} s"
-                )
+        rows = np.fromiter(self.started, dtype=np.int64, count=len(self.started))
+        start = np.fromiter(self.started.values(), dtype=np.int64, count=len(rows))
+        submitted = workload.submit_time[rows]
+        for place in np.flatnonzero((start < submitted) | (start > self.at))[:1].tolist():
+            raise UsageError(
+                f"begun: job {workload.id[rows[place]]}, submitted at {submitted[place]} s, cannot have "
+                f"started at {start[place]} s by {self.at} s"
+            )
         for what, given in (("an allocation", self.allocations), ("a partition", self.partitions)):
             unknown = sorted(set(given) - set(self.started))
             if unknown:

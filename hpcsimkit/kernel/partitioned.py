@@ -63,8 +63,6 @@ class SharedRun(Run):
 
     def reset(self) -> None:
         """Reset the policy on a system that knows the partitions."""
-        if self.begun is not None:  # its running jobs would be set without the policy hearing of them
-            raise UsageError("a begun run of this policy needs several partitions, or jobs that have ended")
         self.system.partitions, self.system.billing = self._partitions, self._partitions.billing
         super().reset()
 

@@ -16,6 +16,7 @@ from hpcsimkit.jobs.job import Job
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.begun import Begun
 from hpcsimkit.kernel.ledger import State
+from hpcsimkit.kernel.policy import Policy
 from hpcsimkit.kernel.scheduler import Scheduler
 from hpcsimkit.kernel.setup import Setup
 from hpcsimkit.kernel.system import System
@@ -25,15 +26,15 @@ __all__ = ["Past", "has_past"]
 NOT_YET = State.UNSEEN, State.HELD
 
 
-def has_past(begun: Begun, workload: Workload, setup: Setup, cluster: AnyCluster) -> bool:
+def has_past(begun: Begun, workload: Workload, setup: Setup, cluster: AnyCluster, policy: Policy) -> bool:
     """Return whether the time before a begun run is simulated, too, instead of its running jobs set at once.
 
     It is if jobs have ended or were rejected, and if more than running jobs depends on the past: partitions,
-    gates, changes of capacity.
+    gates, changes of capacity. A policy that schedules all partitions hears of the starts of running jobs.
     """
     if begun.before or begun.rejected or setup.all_gates or setup.calendar or setup.outages is not None:
         return True
-    if isinstance(cluster, Partitions) and not cluster.is_whole:
+    if isinstance(cluster, Partitions) and (policy.schedules_partitions or not cluster.is_whole):
         return True
     rows = np.fromiter(begun.started, dtype=np.int64, count=len(begun.started))
     start = np.fromiter(begun.started.values(), dtype=np.int64, count=len(rows))

@@ -82,7 +82,8 @@ class Run(Scheduler):
         self._asking: set[tuple[int, int]] = set()
         self._passes_again = False
         begun = parameters.setup.begun
-        with_past = begun is not None and has_past(begun, workload, parameters.setup, parameters.cluster)
+        setup, of_run, whole = parameters.setup, parameters.policy, parameters.cluster
+        with_past = begun is not None and has_past(begun, workload, setup, whole, of_run)
         self.begun = None if with_past else begun
         self._service_time = parameters.setup.service_time
         self.cut_short: list[int] = []

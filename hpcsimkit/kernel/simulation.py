@@ -33,7 +33,7 @@ from hpcsimkit.kernel.policy import Policy
 from hpcsimkit.kernel.repetition import Recorder, Repeated
 from hpcsimkit.kernel.service_time import as_service_time
 from hpcsimkit.kernel.setup import OPTIONS, Setup
-from hpcsimkit.kernel.simulators import Pausing, pausing, taking
+from hpcsimkit.kernel.simulators import Pausing, pausing, refused_elsewhere, taking
 from hpcsimkit.kernel.snapshot import Keeping, Snapshot, identity_of_run
 from hpcsimkit.kernel.system import System
 from hpcsimkit.kernel.verification import verify
@@ -122,7 +122,7 @@ class Simulation:
         if policy.schedules_partitions and not isinstance(self.cluster, Partitions):
             raise UsageError(f"{self.name} needs a cluster with partitions, found {self.cluster!r}")
         at = int(workload.submit_time.min()) if len(workload) else 0
-        if begun is not None and not has_past(begun, self._limited, self.setup, self.cluster):
+        if begun is not None and not has_past(begun, self._limited, self.setup, self.cluster, policy):
             at = begun.at
         clock = Clock(at)
         self.guard = Guard(self.name, clock)
@@ -134,6 +134,14 @@ class Simulation:
         self._seconds = 0.0
         self._result: Result | None = None  # of another simulator
         self._finished: Result | None = None  # of a run that may pause
+
+    def __getstate__(self) -> dict[str, Any]:
+        if self._run is not None and not self._over:
+            raise UsageError(
+                "a run cannot be copied or pickled between its decisions: repeat its choices in another "
+                "Simulation, or keep a snapshot; a SchedulingEnv can be copied and pickled"
+            )
+        return self.__dict__
 
     @property
     def system(self) -> System:
@@ -177,8 +185,9 @@ class Simulation:
         """
         if self._begins_elsewhere and (simulator := taking(self)) is not None:
             result, positions = simulator.run(self)
+            rejected = refused_elsewhere(result, self.setup.begun)
             with self.guard:
-                verify(self, result, positions=positions)
+                verify(self, result, rejected, positions=positions)
             self._result = result
         if self._result is not None:
             return self._result
@@ -252,7 +261,7 @@ class Simulation:
         begun = self.setup.begun
         if self.setup.simulator == "compiled":
             raise UsageError("snapshot: the compiled simulator keeps none; simulator 'simpy' does")
-        if begun is not None and has_past(begun, self._limited, self.setup, self.cluster):
+        if begun is not None and has_past(begun, self._limited, self.setup, self.cluster, self.policy):
             raise UsageError("snapshot: a begun run with a past keeps none")
         run = run_of(self)
         Recorder(run, self._before_pass, self._repeated)

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from hpcsimkit.kernel.begun import Begun
     from hpcsimkit.kernel.decision import Decision
     from hpcsimkit.kernel.policy import Policy
     from hpcsimkit.kernel.system import System
@@ -62,6 +63,22 @@ def taking(simulation: Any) -> Simulator | None:
     if simulation.setup.simulator == "simpy":
         return None
     return next((simulator for loader in LOADERS if (simulator := loader()).takes(simulation)), None)
+
+
+def refused_elsewhere(result: Result, begun: Begun | None) -> NDArray[np.bool_] | None:
+    """Return which jobs another simulator has rejected, bool, shape (jobs,); None for none.
+
+    They are those that limits hold for ever, and those that a begun run rejects.
+    """
+    import numpy as np
+
+    rows = [] if result.held is None else result.held.job[result.held.start == result.held.end].tolist()
+    rows += [] if begun is None else [row for row in begun.rejected if result.start_time[row] < 0]
+    if not rows:
+        return None
+    rejected = np.zeros(len(result), dtype=np.bool_)
+    rejected[rows] = True
+    return rejected
 
 
 # --- runs that pause at open seats -------------------------------------------------------------------------

@@ -172,13 +172,16 @@ class Associations:
             place = self.each[place].parent
 
     def with_users(self, pairs: Sequence[tuple[str, str]]) -> Associations:
-        """Return the tree with the accounts and users of a log that it lacks, each with one share."""
+        """Return the tree with the accounts and users of a log that it lacks, each with one share.
+
+        A job of an unknown user belongs to its account, and to the root if that is unknown, too.
+        """
         each, places = list(self.each), dict(self._places)
         for account, user in pairs:
             if account and (account, "") not in places:
                 places[account, ""] = len(each)
                 each.append(Association(account))
-            if (account, user) not in places:
+            if user and (account, user) not in places:
                 places[account, user] = len(each)
                 each.append(Association(account, user, places.get((account, ""), 0)))
         return Associations(tuple(each))

@@ -149,22 +149,31 @@ class _Group:
     amounts: dict[str, float] = field(default_factory=dict)
     rows: dict[int, tuple[Amounts, int]] = field(default_factory=dict)
     """What each job has, and the end of its limit [s]."""
+    known: dict[tuple[str, int], float] = field(default_factory=dict)
+    """Minutes of resources at a time, until a job starts or ends."""
 
     def add(self, ask: Ask, end: int) -> None:
         """Add a job that has started."""
+        self.known.clear()
         self.rows[ask.row] = ask.amounts, end
         for name, amount in ask.amounts.items():
             self.amounts[name] = self.amounts.get(name, 0.0) + amount
 
     def remove(self, row: int) -> None:
         """Remove a job that runs no longer."""
+        self.known.clear()
         amounts, _ = self.rows.pop(row)
         for name, amount in amounts.items():
             self.amounts[name] -= amount
 
     def minutes(self, name: str, now: int) -> float:
         """Return an amount of all jobs, each times the minutes that are left of its limit."""
-        return sum(amounts.get(name, 0.0) * max(end - now, 0) for amounts, end in self.rows.values()) / MINUTE
+        if (name, now) not in self.known:
+            seconds = 0.0
+            for amounts, end in self.rows.values():
+                seconds += amounts.get(name, 0.0) * max(end - now, 0)
+            self.known[name, now] = seconds / MINUTE
+        return self.known[name, now]
 
 
 NOTHING = _Group()
@@ -210,16 +219,18 @@ class LimitBook:
 
     def start(self, ask: Ask, now: int) -> None:
         """Enter a job that has started."""
-        keys: list[tuple[Any, ...]] = [("assoc", place) for place in self._paths[ask.place]]
-        for qos in ask.qos:
-            keys += [
-                (qos.name, "group"),
-                (qos.name, "user", ask.user),
-                (qos.name, "account", ask.account),
-            ]
-        self._groups_of[ask.row] = keys
+        self._groups_of[ask.row] = keys = self.groups_of(ask)
         for key in keys:
             self._groups.setdefault(key, _Group()).add(ask, now + ask.limit)
+
+    def groups_of(self, ask: Ask) -> list[tuple[Any, ...]]:
+        """Return the groups to which a job belongs while it runs."""
+        keys: dict[tuple[Any, ...], None] = {("assoc", place): None for place in self._paths[ask.place]}
+        for qos in ask.qos:  # the QOS of the job may be that of the partition
+            keys[qos.name, "group"] = None
+            keys[qos.name, "user", ask.user] = None
+            keys[qos.name, "account", ask.account] = None
+        return list(keys)
 
     def end(self, row: int) -> None:
         """Enter that a job runs no longer."""
@@ -238,13 +249,13 @@ class LimitBook:
 
     def _reasons(self, ask: Ask, now: int, *, never: bool) -> Iterator[str]:
         """Yield the reasons that hold a job, the first one first; with `never`, as if no job were running."""
-        for rule, limits, key in self._rules(ask):
+        for rule, limits, key in self.rules(ask):
             group = NOTHING if never else self._groups.get(key, NOTHING)
             reason = _beyond(rule, limits[rule.name], ask, group, now)
             if reason:
                 yield reason
 
-    def _rules(self, ask: Ask) -> Iterator[tuple[Rule, Mapping[str, Any], tuple[Any, ...]]]:
+    def rules(self, ask: Ask) -> Iterator[tuple[Rule, Mapping[str, Any], tuple[Any, ...]]]:
         """Yield the rules that hold for a job, with limits and the group that counts, in Slurm's order."""
         first = {"jobs", "wall"}
         of_qos = [*_of_qos(ask)]

@@ -101,11 +101,11 @@ def billing_of(amounts: Amounts, weights: Mapping[str, float], *, largest: bool 
     >>> billing_of({"cpus": 8.0, "memory": 16 * GIB}, {"cpus": 1.0, "memory": 0.25})
     12.0
     """
-    each = [
-        weight * amounts.get(name, 0.0) / (GIB if name == "memory" else 1)
-        for name, weight in (weights or {"cpus": 1.0}).items()
-    ]
-    return max(each) if largest else sum(each)
+    found = 0.0
+    for name, weight in (weights or {"cpus": 1.0}).items():
+        each = weight * amounts.get(name, 0.0) / (GIB if name == "memory" else 1)
+        found = max(found, each) if largest else found + each  # sum() rounds otherwise from Python 3.12 on
+    return found
 
 
 # --- fair share ----------------------------------------------------------------------------------------

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,13 +10,13 @@ from numpy.typing import NDArray
 from hpcsimkit.cluster.allocation import Allocation
 from hpcsimkit.cluster.partitions import Partitions
 from hpcsimkit.jobs.job import Job
-from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.system import System
-from hpcsimkit.slurm.limits import Ask, qos_in_order
-from hpcsimkit.slurm.plan import Places, Ticket
-from hpcsimkit.slurm.priority import FairShare, Usage, billing_of, standing
+from hpcsimkit.slurm.limits import Ask
+from hpcsimkit.slurm.plan import Ticket
+from hpcsimkit.slurm.priority import FairShare, Usage
+from hpcsimkit.slurm.requests import Requests
 from hpcsimkit.slurm.rules import Rules
-from hpcsimkit.slurm.tres import NODES, amounts_of, requested
+from hpcsimkit.slurm.tres import NODES
 
 __all__ = ["Waiting"]
 
@@ -39,29 +38,11 @@ class Waiting:
 
     def __init__(self, profile: Rules, partitions: Partitions, system: System) -> None:
         workload = system.workload
-        self._profile, self._system, self._parts = profile, system, partitions.parts
-        self.names = partitions.names
-        assert partitions.machines is not None
-        self._resources: Sequence[str] = partitions.machines.resources
-        self._users, self._accounts = _labels(workload, "user"), _labels(workload, "group")
-        pairs = zip(self._accounts, self._users, strict=True)
-        self.associations = profile.associations.with_users(list(dict.fromkeys(pairs)))
-        self._place = [
-            self.associations.of(account, user)
-            for account, user in zip(self._accounts, self._users, strict=True)
-        ]
-        self._places = np.array(self._place, dtype=np.intp)
-        self._qos = [profile.qos.get(name) for name in _labels(workload, "qos")]
-        self._qos_of_part = [profile.qos.get(profile.partition_qos.get(name, "")) for name in self.names]
-        self._asked = requested(workload, self._resources)
-        self._admitted = partitions.admitted(workload)
-        limits = workload.column("requested_time").astype(float)
-        self._standing = standing(
-            profile.priority, self._asked, self._qos, limits, partitions, profile.factors, profile.qos
-        )
-        self._add_whole_nodes(partitions)
-        self._tiers = np.array([part.priority for part in partitions.parts])
-        self._numbers = np.argsort(np.argsort(workload.column("id"), kind="stable"), kind="stable")
+        self._profile = profile
+        self._requests = requests = Requests(profile, partitions, workload)
+        self.names = requests.names
+        self.associations = requests.associations
+        self._admitted, self._tiers = requests.admitted, requests.tiers
         self._state = np.frombuffer(system.ledger.state, dtype=np.uint8)
         self._since = workload.column("submit_time").astype(np.int64).copy()
         self._asks: dict[tuple[int, int], Ask] = {}
@@ -71,47 +52,19 @@ class Waiting:
         self._begin = self._at = system.now
         self._fair = self._fair_share.factors(self._usage.at_time(system.now))
 
-    def _add_whole_nodes(self, partitions: Partitions) -> None:
-        """Let the size of jobs with whole nodes count all CPUs of the first nodes that suffice."""
-        workload, rules = self._system.workload, self._profile.priority
-        rows = np.flatnonzero(workload.column("exclusive") == 1).tolist()
-        if not rows or not rules.size or "SMALL_RELATIVE_TO_TIME" in rules.flags:
-            return
-        places, cpus = Places(partitions), list(self._resources).index("cpus")
-        everywhere = np.ones(len(places.machines), dtype=np.bool_)
-        weight = rules.size * (-1 if rules.favor_small else 1) / places.machines.totals[cpus] / 2
-        for row in rows:
-            for part in self.parts_of(row):
-                whole = places.first(Ticket(workload.jobs[row], part), places.capacity, everywhere)
-                if whole is not None:
-                    self._standing[part, row] += weight * (whole.totals[cpus] - self._asked["cpus"][row])
-
     # --- the jobs ------------------------------------------------------------------------------------------
 
     def parts_of(self, row: int) -> list[int]:
         """Return the numbers of the partitions of a job."""
-        found: list[int] = np.flatnonzero(self._admitted[:, row]).tolist()
-        return found
+        return self._requests.parts_of(row)
 
     def asks(self, ticket: Ticket) -> Ask:
         """Return what a job asks for in a partition."""
         row, part = ticket.job.index, ticket.part
         found = self._asks.get((row, part))
         if found is None:
-            found = self._asks[row, part] = self._ask(row, part, amounts_of(self._asked, row))
+            found = self._asks[row, part] = self._requests.ask(row, part)
         return found
-
-    def _ask(self, row: int, part: int, amounts: Mapping[str, float]) -> Ask:
-        weights = self._parts[part].billing
-        billed = {**amounts, "billing": billing_of(amounts, weights, largest=self._largest)}
-        qos = qos_in_order(self._qos[row], self._qos_of_part[part])
-        limit = self._system.jobs[row].requested_time
-        nodes = amounts.get(NODES, 1.0) or 1.0
-        return Ask(row, self._users[row], self._accounts[row], self._place[row], qos, billed, nodes, limit)
-
-    @property
-    def _largest(self) -> bool:
-        return "MAX_TRES" in self._profile.priority.flags
 
     # --- events --------------------------------------------------------------------------------------------
 
@@ -122,15 +75,16 @@ class Waiting:
 
     def running(self, job: Job, partition: str, allocation: Allocation) -> Ask:
         """Return what a job has that has started in a partition."""
-        amounts = dict(zip(self._resources, map(float, allocation.totals), strict=True))
+        totals = map(float, allocation.totals)
+        amounts = dict(zip(self._requests.resources, totals, strict=True))
         amounts[NODES] = float(len(allocation.machines))
-        return self._ask(job.index, self.names.index(partition), amounts)
+        return self._requests.ask(job.index, self.names.index(partition), amounts)
 
     def start(self, ask: Ask, now: int) -> None:
         """Enter that a job has started."""
-        factor = 1.0 if (qos := self._qos[ask.row]) is None else qos.usage_factor
         self._running.add(ask.row)
-        self._usage.begin(ask.row, ask.place, ask.amounts["billing"] * factor, now)
+        billing = ask.amounts["billing"] * self._requests.usage_factor(ask.row)
+        self._usage.begin(ask.row, ask.place, billing, now)
 
     def runs(self, row: int) -> bool:
         """Return whether a job was entered as running."""
@@ -150,12 +104,12 @@ class Waiting:
             return False
         if profile.preempt == "partition_prio":
             return bool(self._tiers[self.names.index(partition)] < self._tiers[ticket.part])
-        mine, other = self._qos[ticket.job.index], self._qos[job.index]
+        mine, other = self._requests.qos[ticket.job.index], self._requests.qos[job.index]
         return mine is not None and other is not None and other.name in mine.preempts
 
     def requeues(self, job: Job) -> bool:
         """Return whether a job that is stopped waits again; else it is lost."""
-        qos, mode = self._qos[job.index], self._profile.preempt_mode
+        qos, mode = self._requests.qos[job.index], self._profile.preempt_mode
         if self._profile.preempt == "qos" and qos is not None and qos.mode in ("requeue", "cancel"):
             mode = qos.mode
         return mode != "cancel"
@@ -183,9 +137,8 @@ class Waiting:
         if rules.basic:
             return np.zeros(len(rows), dtype=np.int64)
         age = np.minimum(np.maximum(self._at - self._since[rows], 0) / rules.max_age, 1.0)
-        found = (
-            rules.age * age + rules.fair_share * self._fair[self._places[rows]] + self._standing[parts, rows]
-        )
+        places, standing = self._requests.place[rows], self._requests.standing[parts, rows]
+        found = rules.age * age + rules.fair_share * self._fair[places] + standing
         return np.maximum(np.floor(found), 1).astype(np.int64)
 
     def in_order(self) -> Iterator[tuple[int, int]]:
@@ -193,12 +146,7 @@ class Waiting:
         waiting = np.flatnonzero(self._state == 1)
         parts, places = np.nonzero(self._admitted[:, waiting])
         rows = waiting[places]
-        order = np.lexsort((parts, self._numbers[rows], -self.priorities(rows, parts), -self._tiers[parts]))
+        order = np.lexsort(
+            (parts, self._requests.numbers[rows], -self.priorities(rows, parts), -self._tiers[parts])
+        )
         return zip(rows[order].tolist(), parts[order].tolist(), strict=True)
-
-
-def _labels(workload: Workload, column: str) -> list[str]:
-    """Return the name of each job's value of a column; empty for an unknown one."""
-    values, value_of = np.unique(workload.column(column), return_inverse=True)
-    names: list[Any] = ["" if value < 0 else workload.label(column, value) for value in values.tolist()]
-    return [names[place] for place in value_of.tolist()]

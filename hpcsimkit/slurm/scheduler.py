@@ -210,7 +210,6 @@ class SlurmScheduler(Policy):
             if start == now:
                 self._start(ticket, allocation, Mode.BACKFILLED, system)
                 started += 1
-                self._unplanned = True
             plan.occupy(start, start + length, allocation)
             if clocks.bf_max_job_start and started >= clocks.bf_max_job_start:
                 break
@@ -223,6 +222,7 @@ class SlurmScheduler(Policy):
 
     def _start(self, ticket: Ticket, allocation: Allocation, mode: Mode, system: System) -> None:
         job, part = ticket
+        self._unplanned = True
         system.ledger.explain(job.index, system.now, "")
         system.start(job, allocation, mode, partition=self._waiting.names[part])
 

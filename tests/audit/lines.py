@@ -32,6 +32,7 @@ from tests.fuzz.seeds import (
     EAGLE,
     EXPERIMENT,
     FAILURES,
+    GWF,
     JOB_SETS,
     MACHINES_CSV,
     MACHINES_TOML,
@@ -126,7 +127,7 @@ def files() -> Files:
     """Return the files beside which a command line runs, by their paths."""
     texts = {
         "log.swf": swf(), "weeks.swf": log_of_weeks(), "jobs.sacct": SACCT, "table.csv": TABLE, "pods.csv": OPENB, "philly.csv": PHILLY,
-        "eagle.csv": EAGLE, "jobs.json": SLURM_JSON, "20240101": PBS, "accounting": SGE, "batsim.json": BATSIM, "sets.csv": JOB_SETS, "machines.csv": MACHINES_CSV, "machines.toml": MACHINES_TOML, "nodes.txt": NODES,
+        "eagle.csv": EAGLE, "jobs.json": SLURM_JSON, "20240101": PBS, "accounting": SGE, "batsim.json": BATSIM, "grid.gwf": GWF, "sets.csv": JOB_SETS, "machines.csv": MACHINES_CSV, "machines.toml": MACHINES_TOML, "nodes.txt": NODES,
         "partitions.toml": PARTITIONS, "partitions.txt": SCONTROL, "calendar.toml": CALENDAR, "reservations.txt": RESERVATIONS, "failures.csv": FAILURES, "experiment.toml": EXPERIMENT, "sweep.toml": SWEEP,
         "training.toml": SHORT, "trainings.toml": TRAININGS, "cush.toml": CUSH, "paper/plan.toml": PLAN,
         "paper/published.toml": PUBLISHED, "paper/report.md.jinja": PAGE, "curve.csv": "steps,validation\n10,5.5\n20,4.5\n", "policy.json": json.dumps({"policy": "sjf+easy", "log": "kth"}),
@@ -308,6 +309,7 @@ LINES: dict[str, tuple[Line, ...]] = {
         line("describe 20240101 --no-picture", F.PBS),
         line("describe accounting --no-picture", F.SGE),
         line("describe batsim.json --no-picture", F.BATSIM),
+        line("describe grid.gwf --no-picture", F.GWF),
         line("describe pm100.parquet --no-picture", F.PARQUET_LOG),
         line("describe experiment.toml --no-picture", F.EXPERIMENT),
     ),

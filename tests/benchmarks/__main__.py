@@ -25,7 +25,17 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tests.benchmarks import agents, corners, machines, partitions, shares, simulators, sweeps, verification
+from tests.benchmarks import (
+    agents,
+    corners,
+    machines,
+    partitions,
+    reading,
+    shares,
+    simulators,
+    sweeps,
+    verification,
+)
 
 TRACES = Path(os.environ.get("HPCSIMKIT_SHARED", Path(__file__).parents[3] / "shared")) / "traces"
 LOGS = {
@@ -165,10 +175,8 @@ def measure_decisions(source: str, policy: str, repetitions: int) -> dict[str, f
 
 
 def measure_reading(source: str, policy: str, repetitions: int) -> dict[str, float]:
-    """Read a log."""
-    from hpcsimkit.workloads import read_swf
-
-    return {"seconds": processor_seconds(lambda: read_swf(TRACES / LOGS[source]), repetitions)}
+    """Read a log; returns the time and peak memory."""
+    return reading.read(TRACES, LOGS, source, repetitions)
 
 
 def measure_help(source: str, policy: str, repetitions: int) -> dict[str, float]:
@@ -361,6 +369,7 @@ ALL = [
     ("first", "compiling, nine", "fcfs+conservative", 1),
     ("first", "compiling, nine", "slurm+conservative", 1),
     ("read", "HPC2N", "-", 3),
+    ("read", "slurm:1000000", "-", 1),
     ("compare", "HPC2N", "the eight defaults, no report", 5),
     ("table", "beocat-04", "-", 3),
     ("metrics", "beocat-03", "fcfs+best-fit+easy", 1),
@@ -401,6 +410,8 @@ def row(case: tuple[str, str, str, int], found: dict[str, Any]) -> str:
         )
     if "on_simpy" in found:
         cells.append(f"{found['on_simpy']:.3f} s with SimPy")
+    if "read_mib" in found:
+        cells.append(f"peak {found['read_mib']:,.0f} MiB")
     if "attempts" in found:
         cells.append(f"{found['attempts']:,} attempts; without outages {found['without']:.3f} s")
     if "only_simpy" in found:

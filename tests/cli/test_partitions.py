@@ -209,3 +209,29 @@ def test_partitions_as_features_and_dates(cli: CLI, tmp_path: Path) -> None:
         "--from: a time such as 2024-01-31T23:59:59 needed, found 'March'"
     )
     assert cli("compare", "--timezone", "Europe/Berlin").line() == "'timezone' needs a log"
+
+
+def test_rules_of_sharing_are_told_before_a_simulation(cli: CLI, tmp_path: Path) -> None:
+    """`describe` and `compare` count the jobs of partitions whose rules are not simulated, and name what is near."""
+    (tmp_path / "nodes.txt").write_text("NodeName=c1 CPUTot=8 RealMemory=16000\n")
+    rules = {"a": "OverSubscribe=FORCE:4", "b": "ExclusiveUser=YES", "c": "OverSubscribe=NO MaxTime=30"}
+    (tmp_path / "p.txt").write_text(
+        "".join(f"PartitionName={name} Nodes=c1 State=UP {rule}\n" for name, rule in rules.items())
+    )
+    header = "JobID|Submit|Start|End|ElapsedRaw|State|TimelimitRaw|ReqTRES|Partition\n"
+    rows = [
+        f"{n}|170927640{n}|170927640{n}|170927646{n}|60|COMPLETED|60|cpu=1,mem=1G,node=1|{part}\n"
+        for n, part in enumerate("aabc")
+    ]
+    (tmp_path / "log.sacct").write_text(header + "".join(rows))
+    common = ("log.sacct", "--machines", "nodes.txt", "--partitions", "p.txt")
+    told = {
+        "OverSubscribe=FORCE:4 of partition 'a' not simulated; nearest: as many times the CPUs in the file of machines": 2,
+        "ExclusiveUser=YES of partition 'b' not simulated; nearest: whole machines (exclusive = true in a file of partitions)": 1,
+    }
+    described = " ".join(cli("describe", *common, "--no-picture").out.split())
+    compared = cli("compare", *common, "-p", "fcfs", "--no-report").out
+    for note, count in told.items():
+        assert f"{note} {count}" in described
+        assert f"{count} {note}" in compared
+    assert "partitions a, b, c exceeds max_time of partition 'c' (jobs) 1" in described

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import pickle
 import subprocess
 import sys
 import warnings
@@ -247,6 +248,71 @@ def test_machines_do_not_remember_for_ever(monkeypatch: pytest.MonkeyPatch) -> N
         )
     assert 20 <= len(cluster.needs) < 30
     assert len(set(hashes)) > 1
+
+
+# --- copies ------------------------------------------------------------------------------------------------
+
+COPIES: dict[str, Any] = {"copied": copy.deepcopy, "pickled": lambda it: pickle.loads(pickle.dumps(it))}
+
+
+def rest(env: SchedulingEnv, seed: int) -> list[Any]:
+    """Play on to the end, and through the next episode; return what is seen."""
+    seen: list[Any] = []
+    choose = anything(seed)
+    for _ in range(2):
+        over = False
+        while not over:
+            observation, reward, terminated, truncated, info = env.step(choose(env, None))
+            seen.append((observation.tolist(), reward, terminated, truncated, info))
+            over = terminated or truncated
+        seen.append(env.reset()[0].tolist())
+    return seen
+
+
+@pytest.mark.parametrize("simulator", ["simpy", "compiled"])
+@pytest.mark.parametrize("episodes", [Windows(LOG, 64), Windows(LOG, 40, warmup=20)])
+@pytest.mark.parametrize(("way", "steps"), [("copied", 0), ("copied", 9), ("pickled", 9)])
+def test_an_environment_is_copied_in_the_middle_of_an_episode(
+    way: str, steps: int, episodes: Episodes, simulator: str
+) -> None:
+    if simulator == "compiled":
+        pytest.importorskip("numba")
+    env = order_env(episodes=episodes, simulator=simulator, max_steps=30)
+    env.reset(seed=7)
+    choose = anything(2)
+    for _ in range(steps):
+        env.step(choose(env, None))
+    env.episodes = Windows(LOG, 32)  # the episode that runs is not one of these
+    other = COPIES[way](COPIES[way](env))
+    assert other.episode is not env.episode and other.reward is not env.reward
+    assert other.action_masks().tolist() == env.action_masks().tolist()
+    expected = rest(env, 5)
+    assert rest(other, 5) == expected
+    assert len(expected) > 20
+
+
+@pytest.mark.parametrize("way", COPIES)
+def test_an_environment_is_copied_before_and_after_an_episode(way: str) -> None:
+    new = COPIES[way](order_env())
+    assert new.episode is None
+    assert play(new, anything(1), seed=4) == play(order_env(), anything(1), seed=4)
+    over = COPIES[way](new)
+    assert over.episode is not None
+    with pytest.raises(UsageError, match="the episode is over"):
+        over.step(0)
+    assert play(over, anything(1), seed=4) == play(order_env(), anything(1), seed=4)
+
+
+@pytest.mark.parametrize("way", COPIES)
+def test_a_run_is_not_copied_between_its_decisions(way: str) -> None:
+    run = Simulation(LOG, Pipeline(order=External()))
+    copied = COPIES[way](run)
+    for each in (run, copied):
+        assert each.next_decision() is not None
+    with pytest.raises(UsageError, match="a run cannot be copied or pickled between its decisions"):
+        COPIES[way](run)
+    over = Simulation(LOG, make("fcfs+easy"), simulator="simpy")
+    assert COPIES[way](over).run().hash == over.run().hash == COPIES[way](over).result().hash
 
 
 # --- what goes wrong ---------------------------------------------------------------------------------------

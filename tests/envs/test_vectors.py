@@ -19,7 +19,7 @@ from hpcsimkit.envs.gymnasium_vector import SchedulingVectorEnv
 from hpcsimkit.envs.vector_environment import SchedulingVecEnv
 from hpcsimkit.errors import UsageError
 from hpcsimkit.kernel.reservation import EASY
-from tests.envs.test_environment import LOG, SLOTS, order_env
+from tests.envs.test_environment import COPIES, LOG, SLOTS, order_env
 
 COUNT = 3
 
@@ -47,7 +47,7 @@ def same(found: Any, expected: Any) -> None:
         assert found.keys() == expected.keys()
         for key, value in expected.items():
             same(found[key], value)
-    elif isinstance(expected, tuple):
+    elif isinstance(expected, tuple | list):
         for one, other in zip(found, expected, strict=True):
             same(one, other)
     elif isinstance(expected, np.ndarray):
@@ -207,3 +207,17 @@ def test_episodes_without_a_decision_are_passed_over() -> None:
         order_env(episodes=Fixed(lonely)).reset()
     with pytest.raises(UsageError, match="attempts needs a whole number of at least 1, found 0"):
         order_env(attempts=0)
+
+
+@pytest.mark.parametrize("make", [SchedulingVecEnv, SchedulingVectorEnv])
+@pytest.mark.parametrize("way", COPIES)
+def test_batches_are_copied_in_the_middle_of_episodes(way: str, make: Any) -> None:
+    envs = make(order_env(), COUNT)
+    envs.reset()
+    for number in range(5):
+        envs.step(np.arange(COUNT) * number % 2)
+    other = COPIES[way](envs)
+    for _ in range(200):
+        actions = np.array([mask.argmax() for mask in envs._batch.valid])
+        same(other.step(actions), envs.step(actions))
+    assert other._batch.totals == envs._batch.totals

@@ -37,6 +37,7 @@ from hpcsimkit.workloads import (
     read_batsim,
     read_eagle,
     read_fdata,
+    read_gwf,
     read_job_sets,
     read_job_table,
     read_log,
@@ -87,6 +88,16 @@ SGE = """\
 # Version: 8.1.9
 all.q:n1:g:ada:sim:17:sge:0:1704096000:1704096010:1704099610:0:0:3600:1.5:0.5:1:0:0:0:0:0:0:0:0:0:0:0:0:0:0:none:dep:mpi:16:0:9.5:0.1:0:-l h_rt=7200,h_vmem=4G -pe mpi 16:0.0:NONE:1.2G:0:0
 all.q:n1:g:ben:sim:18:sge:0:1704096000:1704096010:1704096070:0:1:60:1.5:0.5:1:0:0:0:0:0:0:0:0:0:0:0:0:0:0:none:dep:NONE:1:3:9.5:0.1:0:NONE:0.0:NONE:1.2G:0:0
+"""
+GWF = """\
+# Version: 1.0
+# JobID SubmitTime WaitTime RunTime NProcs AverageCPUTimeUsed UsedMemory ReqNProcs ReqTime ReqMemory Status UserID GroupID
+17\t1120000000\t10\t3600\t4\t-1\t-1\t4\t7200\t-1\t1\tU1\tG1\tX1\tQ1\t-1\tS1\tS2\tUNITARY\t-1\t-1\t-1\t-1\t-1\t-1\t-1\t-1\tV1\tP1
+18\t1120000060\t-1\t60\t1\t-1\t-1\t-1\t-1\t-1\t0\tU2\tG1\tX1\tQ1\t-1\tS1\tS1\tUNITARY\t-1\t-1\t-1\t-1\t-1\t-1\t-1\t-1\tV1\tP1
+"""
+SGE_JSON = """\
+{"job_number":17,"task_number":0,"qname":"all.q","hostname":"n1","group":"g","owner":"ada","job_name":"sim","account":"sge","priority":0,"submission_time":1704096000000000,"start_time":1704096010000000,"end_time":1704099610000000,"failed":0,"exit_status":0,"project":null,"granted_pe":"mpi","slots":16,"category":"-l h_rt=7200,h_vmem=4G -pe mpi 16","pe_taskid":null,"usage":{"rusage":{"ru_wallclock":3600}}}
+{"job_number":18,"task_number":3,"qname":"all.q","hostname":"n1","group":"g","owner":"ben","job_name":"sim","account":"sge","priority":0,"submission_time":1704096000000000,"start_time":1704096010000000,"end_time":1704096070000000,"failed":0,"exit_status":1,"granted_pe":"NONE","slots":1,"pe_taskid":"NONE"}
 """
 BATSIM = """\
 {"nb_res": 4, "jobs": [{"id": "w0!1", "subtime": 0, "walltime": 100, "res": 4, "profile": "d"}, {"id": 2, "subtime": 10.5, "res": 1, "profile": "c"}],
@@ -537,6 +548,8 @@ KINDS: dict[str, Kind] = {
     "slurm-json": Kind(text_file("jobs.json", SLURM_JSON), lambda name: _described(read_log(name)), (DESCRIBE,)),
     "pbs": Kind(text_file("20240101", PBS), lambda name: _described(read_pbs(name)), (DESCRIBE,)),
     "sge": Kind(text_file("accounting", SGE), lambda name: _described(read_sge(name)), (DESCRIBE,)),
+    "sge-json": Kind(text_file("accounting.jsonl", SGE_JSON), lambda name: _described(read_sge(name)), (DESCRIBE,)),
+    "gwf": Kind(text_file("grid.gwf", GWF), lambda name: _described(read_gwf(name)), (DESCRIBE,)),
     "batsim": Kind(text_file("w.json", BATSIM), lambda name: _described(read_batsim(name)), (DESCRIBE,)),
     "pm100": Kind(one_parquet("pm100.parquet"), lambda name: _described(read_pm100(name)), (DESCRIBE,)),
     "f-data": Kind(one_parquet("fdata.parquet"), lambda name: _described(read_fdata(name)), (DESCRIBE,)),

@@ -184,3 +184,23 @@ def test_resources_on_a_node_are_those_of_a_job_by_its_nodes() -> None:
     qos = Qos("q", limits={"MaxTRESPerNode": {"cpus": 2}})
     assert LimitBook(TREE).reason(ask(0, qos, amounts={"cpus": 6.0}, nodes=3.0), now=0) == ""
     assert LimitBook(TREE).reason(ask(0, qos, amounts={"cpus": 6.0}, nodes=2.0), now=0) == "QOSMaxCpuPerNode"
+
+
+def test_the_qos_of_a_job_may_be_that_of_its_partition(tmp_path: Path) -> None:
+    """It counts once."""
+    qos = QOS.replace("ofgpu|0|||||gres/gpu=6||||gres/gpu=4|", "ofgpu|0|||||gres/gpu=6|||||")
+    made = profile(tmp_path, qos=qos)
+    rows = [
+        {"partition": "gpu", "user": "cleo", "qos": "ofgpu", "gpus": 2, "run": 9, "at": at} for at in range(4)
+    ]
+    assert run(made, jobs(*rows)).start_time.tolist() == [0, 3, 3, 9]
+
+
+def test_jobs_without_a_user_belong_to_their_account_or_the_root() -> None:
+    tree = Associations((Association("root", parent=-1), Association("red")))
+    found = tree.with_users([("", ""), ("red", ""), ("blue", ""), ("", "ada")])
+    assert [(one.account, one.user, one.parent) for one in found.each[2:]] == [
+        ("blue", "", 0),
+        ("", "ada", 0),
+    ]
+    assert [found.of(*pair) for pair in (("", ""), ("red", ""), ("", "ada"))] == [0, 1, 3]

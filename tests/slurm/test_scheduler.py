@@ -293,8 +293,6 @@ def test_what_it_needs_and_does_not_know(made: Slurm) -> None:
     workload = jobs({})
     with pytest.raises(UsageError, match="needs a cluster with partitions, found Machines"):
         Simulation(workload, made.policy, made.machines)
-    with pytest.raises(UsageError, match="the compiled simulator cannot run this"):
-        run(made, workload, simulator="compiled")
     with pytest.raises(UsageError, match="snapshot: a policy that schedules all partitions keeps none"):
         Simulation(workload, made.policy, made.partitions).snapshot(at=5)
     parts = [replace(part, order=SJF()) if part.name == "work" else part for part in made.partitions.parts]

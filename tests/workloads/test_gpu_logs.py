@@ -15,7 +15,7 @@ from hpcsimkit.jobs.job import Request
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.workloads import LOG_FORMATS, read_eagle, read_log, read_openb, read_philly
 from hpcsimkit.workloads.readers.gpu_logs import EAGLE_FIELDS, OPENB_FIELDS
-from tests.fuzz.seeds import BATSIM, PBS, SGE, SLURM_JSON
+from tests.fuzz.seeds import BATSIM, GWF, PBS, SGE, SLURM_JSON
 
 MIB = 1024**2
 OPENB = "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,deletion_time,scheduled_time"
@@ -286,6 +286,7 @@ FIRST_LINES = {
     PBS: "PBS accounting",
     SGE: "Grid Engine accounting",
     BATSIM: "Batsim",
+    GWF: "Grid Workloads Format",
     f"\n{EAGLE}\n5,u1,a1,p1,normal,3600.0,2,72,4,1.0,2019-01-01 08:00:00,2019-01-01 08:01:00,x,60.0,COMPLETED": "Eagle",
 }
 

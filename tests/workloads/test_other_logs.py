@@ -15,16 +15,20 @@ from hpcsimkit.cluster.machines import Machines
 from hpcsimkit.errors import HpcsimkitError, UsageError, WorkloadError
 from hpcsimkit.io.known_formats import NAMED_FORMATS
 from hpcsimkit.jobs.workload import Workload
-from hpcsimkit.workloads import read_log, read_pbs, read_sge, read_slurm_json
-from tests.fuzz.seeds import BATSIM, PBS, SGE, SLURM_JSON, parquet_files
+from hpcsimkit.workloads import read_gwf, read_log, read_pbs, read_sge, read_slurm_json
+from tests.fuzz.seeds import BATSIM, GWF, PBS, SGE, SGE_JSON, SLURM_JSON, parquet_files
 
 GIB = 1024**3
 
 
-def read(folder: Path, text: str | bytes, name: str = "log", **options: Any) -> Workload:
+def write(folder: Path, text: str | bytes, name: str = "log") -> Path:
     path = folder / name
     path.write_bytes(text.encode() if isinstance(text, str) else text)
-    return read_log(path, **options)
+    return path
+
+
+def read(folder: Path, text: str | bytes, name: str = "log", **options: Any) -> Workload:
+    return read_log(write(folder, text, name), **options)
 
 
 def refusal(folder: Path, text: str | bytes, name: str = "log", **options: Any) -> str:
@@ -105,6 +109,41 @@ def test_forms_of_grid_engine(tmp_path: Path) -> None:
     task, never = one.replace(":NONE:1.2G", ":1.n2:1.2G"), one.replace("1704096010", "0")
     path.write_text("\n".join([one, task, never]) + "\n")
     assert dict(read_sge(path).skipped) == {"task of a parallel job": 1, "never started (first: line 3)": 1}
+
+
+def test_json_of_grid_engine(tmp_path: Path) -> None:
+    """The same jobs as in the form with colons, with times in microseconds."""
+    w, json_form = read(tmp_path, SGE), read(tmp_path, SGE_JSON, "log.jsonl")
+    assert w.hash == json_form.hash
+    assert w.labels == json_form.labels
+    more = read(tmp_path, SGE_JSON + "{broken\n[1]\n", "log.jsonl")
+    assert (more.hash, dict(more.skipped)) == (w.hash, {"malformed line (first: line 3: '{broken')": 2})
+
+
+def test_one_job_of_grid_engine_with_more_fields(tmp_path: Path) -> None:
+    one = SGE.splitlines()[1]
+    assert read(tmp_path, f"{one}:0:n1:/home/ada\n").column("cpus").tolist() == [16]
+
+
+def test_logs_of_the_grid_workloads_archive(tmp_path: Path) -> None:
+    w = read(tmp_path, GWF, "grid.gwf")
+    assert (w.name, w.id.tolist(), w.nodes.tolist()) == ("grid", [17, 18], [4, 1])
+    assert (w.submit_time.tolist(), w.run_time.tolist(), w.requested_time.tolist()) == (
+        [1120000000, 1120000060], [3600, 60], [7200, 60]
+    )  # fmt: skip
+    assert (w.recorded_wait_time.tolist(), w.status.tolist()) == ([10, -1], [1, 0])
+    assert (w.labels["user"], w.labels["queue"], w.machine_size) == (("U1", "U2"), ("Q1",), None)
+    assert "preceding" not in w.columns and w.header["Columns not read"].startswith(
+        "OrigSiteID, LastRunSiteID"
+    )
+    lines = GWF.splitlines()
+    bare = read(tmp_path, "\n".join([lines[3], "19 1", lines[2]]), "grid")
+    assert (bare.id.tolist(), dict(bare.skipped)) == (
+        [18, 17],
+        {"malformed line (first: line 2: 2 fields)": 1},
+    )
+    with pytest.raises(WorkloadError, match="lines of 29 fields needed, found none"):
+        read_gwf(write(tmp_path, "# GWF\n"))
 
 
 def test_workloads_of_batsim(tmp_path: Path) -> None:
@@ -220,12 +259,15 @@ NAMED = {
     "UB Slurm simulator": "dt;job_id;wall_time;user;wall_limit;n_tasks;ntasks_per_node\n0;1;40;ada;5;8;8\n",
     "Alea machines": "0\tdemo\t16\t16\t1\t67108864\t30\n",
     "LSF accounting (lsb.acct)": '"JOB_FINISH" "10.1" 1704096000 17 1000 33554434 4 1704095000\n',
-    "bjobs": "JOBID   USER    STAT  QUEUE      FROM_HOST   EXEC_HOST   JOB_NAME   SUBMIT_TIME\n",
+    "bjobs, bhist or bacct": "JOBID   USER    STAT  QUEUE      FROM_HOST   EXEC_HOST   JOB_NAME   SUBMIT_TIME\n",
     "qstat": "Job id            Name             User              Time Use S Queue\n----------------  ---------------- ----\n",
+    "qacct": "==============================================================\nqname        all.q\nhostname     n1\n",
+    "database of Slurm": "id_job,id_user,cpus_req,nodes_alloc,time_submit,time_eligible,time_start,time_end,timelimit,tres_req\n",
+    "AccaSim (configuration of a system)": '{"groups": {"g0": {"core": 16, "mem": 128}}, "nodes": {"g0": 4}}',
+    "Alibaba cluster data (2018)": "M1,1,j_1,1,Terminated,86400,86500,100.00,0.5\n",
     "Flux": '{"jobs": [{"id": 1, "t_submit": 1.5, "t_run": 2.5, "ntasks": 4}]}',
     "OAR": '{"17": {"submissionTime": 1704096000, "startTime": 1704096010, "state": "Terminated"}}',
     "HTCondor history": 'MyType = "Job"\nClusterId = 17\nQDate = 1704096000\n',
-    "Grid Workloads Format (GWF)": "# GWF\n" + " ".join(["1"] * 29) + "\n",
     "Modular Workload Format (MWF)": "; MWF version 1\n1 0 0\n",
     "WfCommons": '{"name": "x", "schemaVersion": "1.5", "workflow": {"specification": {}}}',
     "Philly (JSON of Microsoft)": '[{"status": "Pass", "vc": "ee9e8c", "jobid": "application_1", "attempts": []}]',
@@ -251,6 +293,30 @@ def test_formats_without_a_reader_are_named(tmp_path: Path, name: str) -> None:
             "JOBID|PARTITION|USER|STATE|PRIORITY|TIME_LIMIT|START_TIME\n228|cpu|cleo|PENDING|8485|6:00|N/A\n",
             "squeue",
         ),
+        (
+            "Fri Mar  1 08:00:00 2024\n   JOBID PARTITION NAME USER STATE TIME TIME_LIMI NODES NODELIST(REASON)\n",
+            "squeue",
+        ),
+        ("   41     batch     wrap      ada  R      10:00      1 n3\n", "squeue"),
+        ("JOBID|USER|NAME|STATE|TIME|NODES|CPUS\n41|ada|x|PENDING|0:00|1|4\n", "squeue"),
+        ("JobId=42 ArrayJobId=41 ArrayTaskId=1 JobName=wrap\n", "scontrol show job"),
+        ("-dt 0 -e submit_batch_job | -J jobid_1 -sim-walltime 10 -n 12 x.sh\n", "UB Slurm simulator"),
+        ("0\tzewura\t20\t80\t1.0\t529424736\tlinux\n1\tluna\t47\t16\t1.0\t99000000\n", "Alea machines"),
+        ("Summary of time in seconds spent in various states:\nJOBID   USER\n", "bjobs, bhist or bacct"),
+        (
+            "\nAccounting information about jobs that are:\n  - submitted by all users.\n",
+            "bjobs, bhist or bacct",
+        ),
+        ("Job Id: 17.head\n    Job_Name = x\n    job_state = R\n", "qstat"),
+        (
+            '{"timestamp": 1, "pbs_version": "20", "pbs_server": "h", "Jobs": {"17.h": {"Job_Name": "x"}}}',
+            "qstat",
+        ),
+        ("Job id    Name           User           Submission Date     S Queue\n--------- ----\n", "OAR"),
+        ('{"17": {"id": 17, "submission_time": 1, "start_time": 2, "state": "Terminated"}}', "OAR"),
+        ('[{"ClusterId": 17, "QDate": 1}]', "HTCondor history"),
+        ("ajob1,inst1,u1,Terminated,100.0,200.0\n", "PAI (Alibaba 2020)"),
+        ("af724763,worker,1.0,Terminated,494455.0,495906.0,600.0,29.3,50.0,MISC\n", "PAI (Alibaba 2020)"),
         ("          JOBID PARTITION     USER   PRIORITY       SITE\n", "sprio, sshare or sdiag"),
         ("       JOBID USER     NAME       ST NTASKS NNODES     TIME INFO\n", "Flux"),
     ],

@@ -277,8 +277,8 @@ def test_old_slurm_without_resource_lists(export: Write, fields: dict[str, str],
         {"NCPUS": "48", "NNodes": "4", "ReqGRES": "gpu:2", **fields}, without=("ReqTRES", "AllocTRES")
     )
     w = read_sacct(path)
-    assert asked(w) == [(4, 12, 0, gib)]
-    assert w.notes["GPUs in ReqGRES only: not read"] == 1
+    assert asked(w) == [(4, 12, 2, gib)]
+    assert w.notes["GPUs in ReqGRES only: taken on each node"] == 1
     assert w.notes.get("all memory of the nodes asked for (mem=0), amount unknown: 0 taken", 0) == (gib == 0)
 
 

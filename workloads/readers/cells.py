@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, tzinfo
-from typing import Any
+from decimal import Decimal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,7 @@ from hpcsimkit.errors import UsageError
 from hpcsimkit.jobs.columns import Column
 from hpcsimkit.jobs.job import UNKNOWN
 from hpcsimkit.workloads.readers.local_time import zone_named
-from hpcsimkit.workloads.readers.tables import MISSING, Cells, digits
+from hpcsimkit.workloads.readers.tables import MISSING, Cells, Letters, digits, whole_numbers
 
 __all__ = [
     "UNIX_TIME",
@@ -25,6 +25,7 @@ __all__ = [
     "amount",
     "clock_of",
     "date",
+    "decimal",
     "duration",
     "has_fraction",
     "milliseconds",
@@ -41,18 +42,28 @@ DURATION = re.compile(
 MOMENT = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d{1,9})?( ?(Z|[+-]\d\d:?\d\d))?")
 DAY = re.compile(r"\d{4}-\d\d-\d\d")
 UNIX_TIME = re.compile(r"\d{9,11}(\.\d*)?")
+EXPONENT = re.compile(r"-?\d(?:\.\d{1,17})?[eE]\+?\d{1,2}")
 FRACTION = re.compile(r"\.(\d*)")
 NO_MOMENT = MISSING | {"unknown", "invalid"}
 """Cells that stand for a missing time (in lower case)."""
 
 
+def decimal(text: str) -> str:
+    """Return a number with an exponent, as R and spreadsheets write round ones, without it.
+
+    >>> decimal("1e+05"), decimal("1.7092764E9"), decimal("12"), decimal("1e400")
+    ('100000', '1709276400', '12', '1e400')
+    """
+    return f"{Decimal(text):f}" if EXPONENT.fullmatch(text) and text.isascii() else text
+
+
 def whole(text: str) -> int:
     """Return an integer; a fraction of zero, as added by spreadsheets, is accepted.
 
-    >>> whole("12"), whole("-1"), whole("31000000.0")
-    (12, -1, 31000000)
+    >>> whole("12"), whole("-1"), whole("31000000.0"), whole("1e+05")
+    (12, -1, 31000000, 100000)
     """
-    match = WHOLE.fullmatch(text)
+    match = WHOLE.fullmatch(decimal(text))
     if match is None or not text.isascii():
         raise UsageError(f"a whole number needed, found {text!r}")
     return int(match[1])
@@ -87,7 +98,7 @@ def duration(text: str) -> int:
     """
     if not text.isascii():
         match = None
-    elif SECONDS.fullmatch(text):
+    elif SECONDS.fullmatch(decimal(text)):
         return round(float(text))
     else:
         match = DURATION.fullmatch(text)
@@ -115,7 +126,7 @@ def has_fraction(text: str) -> int:
     >>> has_fraction("12.50"), has_fraction("12.0"), has_fraction("12")
     (1, 0, 0)
     """
-    found = FRACTION.search(text)
+    found = FRACTION.search(decimal(text))
     return int(found is not None and bool(found[1].strip("0")))
 
 
@@ -159,7 +170,7 @@ class Moment:
         """Return the seconds of a cell."""
         if text.lower() in NO_MOMENT:
             return UNKNOWN
-        if UNIX_TIME.fullmatch(text) and text.isascii():
+        if UNIX_TIME.fullmatch(decimal(text)) and text.isascii():
             return round(float(text))
         try:
             if not MOMENT.fullmatch(text) or not text.isascii():
@@ -172,19 +183,16 @@ class Moment:
 
     def bulk(self, cells: Cells) -> tuple[Column, NDArray[np.intp]]:
         """Return the times of cells in the usual forms, and the rows of all others."""
-        texts, unix = digits(cells, 11)
-        values = np.full(len(texts), UNKNOWN)
-        unix &= np.char.str_len(texts) >= 9
-        values[unix] = texts[unix].astype(np.int64)
+        letters, unix = digits(cells, 11)
+        unix &= letters[:, 8] != 0  # of 9 digits or more
+        values = np.full(len(letters), UNKNOWN)
+        values[unix] = whole_numbers(letters[unix])
         local = np.zeros_like(unix)
         if not unix.all():
-            local = _of_form(texts.view(np.uint32).reshape(len(texts), -1))
-            try:
-                seconds = texts[local].astype(f"U{len(FORM)}").astype("datetime64[s]").astype(np.int64)
-            except ValueError:  # a 30 February is found one by one
-                local[:] = False
-            else:
-                values[local] = seconds - self._offsets(seconds)
+            local = _of_form(letters)
+            seconds, exists = _local_seconds(letters[local])
+            local[local] = exists
+            values[local] = seconds[exists] - self._offsets(seconds[exists])
         return values, np.flatnonzero(~(unix | local))
 
     def _offsets(self, seconds: Column) -> Column:
@@ -203,8 +211,8 @@ FORM = "0000-00-00T00:00:00"
 """Form of the usual times, with 0 for a digit."""
 
 
-def _of_form(letters: NDArray[Any]) -> NDArray[np.bool_]:
-    """Return which texts, uint32 of shape (texts, letters), are times of the usual form."""
+def _of_form(letters: Letters) -> NDArray[np.bool_]:
+    """Return which cells are times of the usual form."""
     fits = (letters[:, len(FORM) :] == 0).all(axis=1)
     for place, sign in enumerate(FORM):
         found = letters[:, place]
@@ -213,6 +221,26 @@ def _of_form(letters: NDArray[Any]) -> NDArray[np.bool_]:
         else:
             fits &= (found == ord(sign)) | ((sign == "T") & (found == ord(" ")))
     return fits
+
+
+def _local_seconds(letters: Letters) -> tuple[Column, NDArray[np.bool_]]:
+    """Return the seconds since 1970 of cells of the usual form, and whether there is such a time.
+
+    >>> from hpcsimkit.workloads.readers.tables import letters_of
+    >>> _local_seconds(letters_of(["1970-01-02T00:00:01", "2024-02-29 23:59:59", "2023-02-29T00:00:00"]))
+    (array([     86401, 1709251199, 1677628800]), array([ True,  True, False]))
+    """
+    year, month, day, hour, minute, second = (
+        whole_numbers(letters[:, begin:end])
+        for begin, end in ((0, 4), (5, 7), (8, 10), (11, 13), (14, 16), (17, 19))
+    )
+    months = (year - 1970) * 12 + month - 1
+    first, following = ((months + more).astype("datetime64[M]").astype("datetime64[D]") for more in (0, 1))
+    seconds = (((first.astype(np.int64) + day - 1) * 24 + hour) * 60 + minute) * 60 + second
+    exists = (
+        (year > 0) & (month > 0) & (month <= 12) & (day > 0) & (day <= (following - first).astype(np.int64))
+    )
+    return seconds, exists & (hour < 24) & (minute < 60) & (second < 60)
 
 
 def date(text: str, zone: tzinfo | None = None) -> int:

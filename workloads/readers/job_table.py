@@ -41,7 +41,10 @@ ASKED = "Req"
 
 FURTHER_COLUMNS = {
     "".join(word.capitalize() for word in name.split("_")): name
-    for name in ("nodes", "spread", "exclusive", "constraint", "kind", *LOG_COLUMNS, "qos", *GATE_COLUMNS)
+    for name in (
+        *("nodes", "spread", "exclusive", "constraint", "kind"),
+        *(*LOG_COLUMNS, "qos", *GATE_COLUMNS, "node_list"),
+    )
     if name not in ("preceding", "think_time")  # job numbers may change when names take their place
 }
 """Optional columns and the corresponding columns of the workload."""
@@ -86,6 +89,7 @@ def read_job_table(
     ``ArrayJob``        number of the job's array, and number of its jobs that may run at once; may be empty
     ``ArrayLimit``
     ``Licenses``        licences that the job needs: ``matlab:2,ansys``; may be empty
+    ``NodeList``        names of the nodes on record: ``n[1-2]``; may be empty
     ==================  =============================================================================
 
     - A duration is a number of seconds, ``MM:SS``, ``HH:MM:SS`` or ``D-HH:MM:SS``, see
@@ -228,7 +232,7 @@ def _further(sieve: Sieve) -> tuple[dict[str, ArrayLike], dict[str, tuple[str, .
             columns[name] = sieve.parse(title, _flag)
         elif name == "kind":
             columns[name], labels[name] = _kinds(sieve)
-        elif name in TEXT_COLUMNS:
+        elif name in (*TEXT_COLUMNS, "node_list"):
             columns[name], labels[name] = sieve.labelled(table.columns[title], numbers=False)
         elif name in GATE_COLUMNS:
             columns[name] = sieve.parse(title, _unless_empty(whole))

@@ -17,6 +17,7 @@ from hpcsimkit.io.known_formats import Start, named_format
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.workloads.readers.batsim import read_batsim
 from hpcsimkit.workloads.readers.gpu_logs import read_eagle, read_openb, read_philly
+from hpcsimkit.workloads.readers.gwf import read_gwf
 from hpcsimkit.workloads.readers.job_table import read_job_table
 from hpcsimkit.workloads.readers.parquet_logs import (
     FDATA_FIELDS,
@@ -84,6 +85,9 @@ def _is_table(*fields: str) -> Callable[[Start], bool]:
     return lambda start: {*fields} <= {*start.fields} and not start.first.startswith(";")
 
 
+GRID_LINE = re.compile(r"^\s*\d+(?:\s+-?[\w.+:/-]+){28}\s*$", re.MULTILINE)
+"""A line of the Grid Workloads Format."""
+
 SWF_NAME = re.compile(r"\.swf(\.\w+)?$", re.IGNORECASE)
 EACH_NODE = "CPUs, GPUs and their models, memory, on each node"
 
@@ -128,6 +132,15 @@ WITH_MARKS = (
         requests="resources of the platform, counted",
     ),
     LogFormat(
+        "Grid Workloads Format",
+        read_gwf,
+        looks=lambda start: (
+            GRID_LINE.match(start.first) or (start.first[:1] == "#" and GRID_LINE.search(start.text))
+        ),
+        mark="comments (`#`) and lines of 29 fields",
+        requests="processors",
+    ),
+    LogFormat(
         "PBS accounting",
         read_pbs,
         looks=lambda start: RECORD.match(start.first),
@@ -137,10 +150,13 @@ WITH_MARKS = (
     LogFormat(
         "Grid Engine accounting",
         read_sge,
-        looks=lambda start: re.search(
-            r"^[^:#\n]+(?::[^:\n]*){4}:\d+:[^:\n]*:-?\d+:\d{9,13}:\d+:\d+:", start.text, re.MULTILINE
+        looks=lambda start: (
+            re.search(
+                r"^[^:#\n]+(?::[^:\n]*){4}:\d+:[^:\n]*:-?\d+:\d{9,13}:\d+:\d+:", start.text, re.MULTILINE
+            )
+            or {"job_number", "submission_time", "granted_pe"} <= {*start.keys}
         ),
-        mark="fields separated by `:`, the sixth a job number, three Unix times",
+        mark="fields separated by `:`, the sixth a job number, three Unix times; or JSON with `job_number`",
         requests="slots, GPUs, memory, pooled",
     ),
     LogFormat(
@@ -171,6 +187,7 @@ READERS: Catalogue[Any] = Catalogue(
         "job-table": "hpcsimkit.workloads.readers.job_table:read_job_table",
         "sacct": "hpcsimkit.workloads.readers.sacct:read_sacct",
         "slurm-json": "hpcsimkit.workloads.readers.slurm_json:read_slurm_json",
+        "gwf": "hpcsimkit.workloads.readers.gwf:read_gwf",
         "pbs": "hpcsimkit.workloads.readers.pbs:read_pbs",
         "sge": "hpcsimkit.workloads.readers.sge:read_sge",
         "batsim": "hpcsimkit.workloads.readers.batsim:read_batsim",

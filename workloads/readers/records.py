@@ -17,6 +17,8 @@ import os
 import re
 from array import array
 from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import lru_cache
+from operator import call
 from typing import NamedTuple
 
 import numpy as np
@@ -44,7 +46,7 @@ MOST_LINES = 20
 """Largest number of lines of one record."""
 
 DISTINCT = 4096
-"""Number of rows after which a column with mostly distinct cells is no longer encoded."""
+"""Number of rows after which a column with mostly distinct cells is no longer encoded, and of checks kept."""
 
 Look = Callable[[str], object]
 """Check that a stripped cell looks like one of its column; true if it does."""
@@ -110,7 +112,7 @@ def read_records(
     WorkloadError
         The file cannot be read, is empty or binary, has no header, or a column name occurs twice in it.
     """
-    text = read_text(path, form)
+    text = read_text(path, form).replace("\r\n", "\n")
     start, number = _first_line(text)
     if comment is not None:
         number -= text.count("\n", 0, start)
@@ -203,30 +205,38 @@ def _quoted(line: str, separator: str) -> list[str] | None:
     return [cell[1:-1] if cell.startswith('"') else cell for cell in cells] if whole else None
 
 
+class _Numbers(dict[str, int]):
+    """Numbers of distinct cells, in order of first appearance."""
+
+    def __missing__(self, cell: str) -> int:
+        number = self[cell] = len(self)
+        return number
+
+
 class _Column:
     """Cells of a column so far: numbers of distinct cells, or, if most are distinct, the cells themselves."""
 
     def __init__(self) -> None:
-        self.numbers: dict[str, int] | None = {}
-        self.codes = array("i")
+        self.numbers: _Numbers | None = _Numbers()
+        self.codes = [np.zeros(0, dtype=np.int32)]
         self.cells: list[str] = []
+        self.rows = 0
 
     def extend(self, cells: Sequence[str]) -> None:
+        self.rows += len(cells)
         if self.numbers is None:
             self.cells.extend(cells)
             return
-        numbers = self.numbers
-        for cell in dict.fromkeys(cells):
-            numbers.setdefault(cell, len(numbers))
-        self.codes.extend(map(numbers.__getitem__, cells))
-        if len(self.codes) >= DISTINCT and 2 * len(numbers) > len(self.codes):
-            self.cells, self.numbers = list(EncodedCells(list(numbers), np.array(self.codes))), None
-            self.codes = array("i")
+        self.codes.append(np.fromiter(map(self.numbers.__getitem__, cells), dtype=np.int32, count=len(cells)))
+        if self.rows >= DISTINCT and 2 * len(self.numbers) > self.rows:
+            self.cells, self.numbers = list(self._encoded(self.numbers)), None
+            self.codes.clear()
+
+    def _encoded(self, numbers: _Numbers) -> EncodedCells:
+        return EncodedCells(list(numbers), np.concatenate(self.codes))
 
     def result(self) -> Cells:
-        if self.numbers is None:
-            return self.cells
-        return EncodedCells(list(self.numbers), np.frombuffer(self.codes, dtype=np.int32))
+        return self.cells if self.numbers is None else self._encoded(self.numbers)
 
 
 class _Splitter:
@@ -241,8 +251,14 @@ class _Splitter:
         self.unread = tuple(name for name, used in zip(names, kept, strict=True) if name and not used)
         spelled = [name.lower() for name in names]
         mergeable = {*columns.free, *(columns.lists if separator == "," else ())}
-        self.looks = [columns.looks.get(name) for name in spelled]
+        looks = [columns.looks.get(name) for name in spelled]
+        self.looks = [look and lru_cache(DISTINCT)(look) for look in looks]
         self.merges = [name in mergeable for name in spelled]
+        texts = [place for place, merges in enumerate(self.merges) if merges]
+        self.first_text, self.behind_texts = (texts[0], texts[-1] + 1) if texts else (self.width, self.width)
+        outside = [*range(self.first_text), *range(self.behind_texts, self.width)]
+        self.outside = [place for place in outside if self.looks[place]]
+        self.outside_looks = [look for place in self.outside if (look := self.looks[place])]
         self.columns = [_Column() for _ in self.kept]
         self.lines = array("q")
         self.malformed: list[tuple[int, str]] = []
@@ -259,74 +275,74 @@ class _Splitter:
                 begin = end
                 continue
             lines = block.split("\n")
-            done, numbers, used = self._one_by_one(lines, number, last=end >= len(text))
-            if done:
-                self._add([[row[place] for row in done] for place in self.kept], numbers)
+            cells, numbers, used = self._one_by_one(lines, number, last=end >= len(text))
+            self._add(cells, numbers)
             begin += sum(len(line) + 1 for line in lines[:used])  # a record may go on in the next block
             number += used
 
     def _at_once(self, block: str, number: int) -> bool:
         """Split the lines of a block if all have the right number of cells and no quotes; return whether."""
         separator, width = self.separator, self.width
-        if width == 1 or len(separator) > 1 or not separator.isascii() or '"' in block:
+        if width == 1 or len(separator) > 1 or not separator.isascii() or self._has_quotes(f"\n{block}"):
             return False
         if self.comment is not None and self.comment in block:
             return False
-        if "\r" in block:
-            block = block.replace("\r\n", "\n").removesuffix("\r")
         letters = np.frombuffer(block.encode() + b"\n", dtype=np.uint8)
         ends = np.searchsorted(
             np.flatnonzero(letters == ord(separator)), np.flatnonzero(letters == ord("\n"))
         )
         if (np.diff(ends, prepend=0) != width - 1).any():
             return False
-        cells = block.replace("\n", separator).split(separator)
-        self._add([cells[place::width] for place in self.kept], range(number, number + len(ends)))
+        self._add(block.replace("\n", separator).split(separator), range(number, number + len(ends)))
         return True
 
-    def _add(self, columns: list[list[str]], numbers: Sequence[int]) -> None:
-        for column, cells in zip(self.columns, columns, strict=True):
-            column.extend(cells)
+    def _has_quotes(self, text: str) -> bool:
+        """Return whether a cell begins with a quote in a text of lines, each after a line break."""
+        return '"' in text and ('\n"' in text or f'{self.separator}"' in text)
+
+    def _add(self, cells: list[str], numbers: Sequence[int]) -> None:
+        """Add records, given by the cells of all in a row, and the numbers of their first lines."""
+        for column, place in zip(self.columns, self.kept, strict=True):
+            column.extend(cells[place :: self.width])
         self.lines.extend(numbers)
 
-    def _one_by_one(
-        self, lines: list[str], number: int, last: bool
-    ) -> tuple[list[list[str]], list[int], int]:
-        """Return the records of lines, the numbers of their first lines, and how many lines are done."""
-        done: list[list[str]] = []
+    def _one_by_one(self, lines: list[str], number: int, last: bool) -> tuple[list[str], list[int], int]:
+        """Return the cells of records, the numbers of their first lines, and how many lines are done."""
+        cells: list[str] = []
         numbers: list[int] = []
         place = 0
         while place < len(lines):
-            line, taken = lines[place].rstrip("\r"), 1
+            line, taken = lines[place], 1
             row = line.split(self.separator)
-            found: list[str] | None = None
-            if not line.strip() or (self.width > 1 and not line.strip(f" \t{self.separator}")):
+            found: list[str] | None = row
+            if self._is_empty(line, row):
                 place += 1
                 continue
-            if self.comment is not None and line.startswith(self.comment):
-                place += 1
-                continue
-            if '"' not in line and len(row) == self.width:
-                found = row
-            else:
+            if len(row) != self.width or self._has_quotes(f"\n{line}"):
                 if not last and place and len(lines) - place < MOST_LINES:
                     break
                 found, taken = self._record(lines, place)
                 if found is not None and (taken > 1 or (len(row) > self.width and '"' not in line)):
                     self.mended.append(number + place)
             if found is None and self._goes_on(line):
-                if done:
-                    done[-1][-1] += f"\n{line}"
+                if cells:
+                    cells[-1] += f"\n{line}"
                 self.mended.append(numbers[-1] if numbers else self.lines[-1])
             elif found is None:
                 count = len(line.split(self.separator))
                 self.malformed.append((number + place, f"{count} cell{'s' * (count != 1)}"))
             else:
-                done.append(found)
+                cells.extend(found)
                 numbers.append(number + place)
                 self.started = True
             place += taken
-        return done, numbers, place
+        return cells, numbers, place
+
+    def _is_empty(self, line: str, row: list[str]) -> bool:
+        """Return whether a line is blank, has only blank cells, or is a comment."""
+        if self.comment is not None and line.startswith(self.comment):
+            return True
+        return not row[0].strip() and not line.strip(f" \t\r{self.separator if self.width > 1 else ''}")
 
     def _goes_on(self, line: str) -> bool:
         """Return whether a line goes on with the text in the last cell of the record before."""
@@ -337,7 +353,7 @@ class _Splitter:
 
     def _record(self, lines: list[str], place: int) -> tuple[list[str] | None, int]:
         """Return the cells of the record that begins at a line, and the number of its lines."""
-        line = lines[place].rstrip("\r")
+        line = lines[place]
         if (found := self._of_line(line)) is not None:
             return found, 1
         joined = line
@@ -345,9 +361,9 @@ class _Splitter:
         for more, further in enumerate(lines[place + 1 : place + MOST_LINES], start=2):
             if joined.count(self.separator) >= self.width + MOST_MORE or len(joined) > BLOCK:
                 break
-            if not is_open and (found := self._of_line(further.rstrip("\r"))) is not None:
+            if not is_open and (found := self._of_line(further)) is not None:
                 break  # a record of its own
-            joined = f"{joined}\n{further}".rstrip("\r")
+            joined = f"{joined}\n{further}"
             found = self._of_quotes(joined) if is_open else self._aligned(joined.split(self.separator))
             if found is not None:
                 return found, more
@@ -376,39 +392,58 @@ class _Splitter:
             len(cells) != self.width or not any(self.looks)
         ):
             return None
-        ways = self._ways(0, tuple(cells), {})
+        ways = self._ways(cells)
         if not ways and sum(self.merges) == 1 and len(cells) > self.width:
             place, more = self.merges.index(True), len(cells) - self.width
             text = self.separator.join(cells[place : place + more + 1])
             return [*cells[:place], text, *cells[place + more + 1 :]]
-        return list(ways[0]) if len(ways) == 1 else None
+        return ways[0] if len(ways) == 1 else None
 
-    def _ways(
-        self, place: int, cells: tuple[str, ...], known: dict[tuple[int, int], list[tuple[str, ...]]]
+    def _ways(self, cells: list[str]) -> list[list[str]]:
+        """Return up to two ways, which differ in what is read, to put cells together.
+
+        Cells before the first column of texts and behind the last one have only one place.
+        """
+        first, end = self.first_text, len(cells) - (self.width - self.behind_texts)
+        if end <= first:
+            return []
+        outside = [*cells[:first], *[""] * (self.behind_texts - first), *cells[end:]]
+        stripped = (outside[place].strip() for place in self.outside)
+        if not all(map(call, self.outside_looks, stripped)):
+            return []
+        known: dict[tuple[int, int], list[tuple[str, ...]]] = {}
+        ways = self._ways_between(first, self.behind_texts, cells[first:end], known)
+        return [[*cells[:first], *way, *cells[end:]] for way in ways]
+
+    def _ways_between(
+        self, place: int, last: int, cells: list[str], known: dict[tuple[int, int], list[tuple[str, ...]]]
     ) -> list[tuple[str, ...]]:
-        """Return up to two ways, which differ in what is read, to put cells together from a column on."""
-        left = self.width - place
+        """Return up to two ways to put cells together from a column on and before another one."""
+        left = last - place
         if not left:
             return [()] if not cells else []
         if (key := (place, len(cells))) in known:
             return known[key]
         most = len(cells) - left + 1 if self.merges[place] else 1
-        look, ways = self.looks[place], dict[tuple[str, ...], tuple[str, ...]]()
-        for count in range(1, most + 1) if most > 0 else ():
+        least = most if left == 1 else 1
+        look, ways = self.looks[place], list[tuple[str, ...]]()
+        for count in range(least, most + 1) if most > 0 else ():
             cell = self.separator.join(cells[:count])
             if look is not None and not look(cell.strip()):
                 continue
-            for rest in self._ways(place + 1, cells[count:], known):
+            for rest in self._ways_between(place + 1, last, cells[count:], known):
                 way = (cell, *rest)
-                ways.setdefault(self._read(place, way), way)
+                if not ways or self._differ(place, ways[0], way):
+                    ways.append(way)
             if len(ways) > 1:
                 break
-        known[key] = list(ways.values())[:2]
+        known[key] = ways[:2]
         return known[key]
 
-    def _read(self, place: int, way: tuple[str, ...]) -> tuple[str, ...]:
-        """Return the cells of a way from a column on that are read."""
-        return tuple(way[column - place] for column in self.kept if column >= place)
+    def _differ(self, place: int, one: tuple[str, ...], other: tuple[str, ...]) -> bool:
+        """Return whether two ways from a column on differ in what is read."""
+        pairs = enumerate(zip(one, other, strict=True), start=place)
+        return any(first != second and self.names[column] for column, (first, second) in pairs)
 
     def table(self, path: str) -> Table:
         """Return the table of all lines so far."""

@@ -56,6 +56,7 @@ from hpcsimkit.workloads.readers.tables import (
     digits,
     parse,
     shown,
+    whole_ids,
 )
 
 __all__ = ["NO_HEADER", "Size", "read_sacct", "sacct_workload"]
@@ -142,7 +143,6 @@ JOB, COMPONENT, STEP, PENDING_ARRAY, HEADER = range(5)
 JOB_ID = re.compile(
     r"(?P<job>\d+(_\d+)?)(?P<component>\+\d+)?(?P<step>\..+)?|(?P<pending>\d+_\[.*)|(?P<header>jobid\w*)"
 )
-FLOAT_ID = re.compile(r"\d+\.0")
 
 TIME = like(r"\d{4}-\d\d-\d\d[T ].*|\d{9,11}(\.\d*)?|unknown|none|nat|nan|submit|eligible|start|end")
 SPAN = like(
@@ -150,6 +150,7 @@ SPAN = like(
 )
 NUMBER = like(r"-?\d+(\.\d*)?|[a-z]+")
 COUNT = like(r"[\d.]+[kmgtpe]?|nan|[a-z]*(cpus|nodes)|restarts")
+COMMAND = like(r"(?s:([\w.+/-]*/)?(sbatch|salloc|srun|scrontab)(\s.*)?)|submitline")
 PATH = like(r"/.*|\(null\)|workdir|std\w+")
 
 
@@ -194,6 +195,7 @@ COLUMNS = Columns(
         "exitcode": like(r"\d+:\d+|exitcode"),
         "constraints": _is_constraint,
         "nodelist": like(r"[\w.,\[\]-]+|none assigned|\(null\)"),
+        "submitline": COMMAND,
         **dict.fromkeys(("workdir", "stdin", "stdout", "stderr"), PATH),
         **dict.fromkeys(("user", "account", "partition", "qos"), like(r"[^\s/|=]+")),
     },
@@ -249,8 +251,8 @@ def read_sacct(
       ``nodes`` different machines. They are taken from ``ReqTRES``, then from ``ReqCPUS``, ``ReqNodes``,
       ``ReqMem``, then from the allocated amounts; with ``size="allocated"`` in reverse order. Exclusive use
       of nodes is visible in the allocated amounts, and in ``SubmitLine`` if the command line has
-      ``--exclusive``; ``notes`` counts the jobs that were allocated more than they requested. The old fields
-      for GPUs (``ReqGRES``, ``AllocGRES``) are not read; ``notes`` counts the jobs with GPUs only in these.
+      ``--exclusive``; ``notes`` counts the jobs that were allocated more than they requested.
+    - GPUs only in the fields of old versions (``ReqGRES``, else ``AllocGRES``) are taken on each node.
     - GPUs of a model (``gres/gpu:a100``) are a resource ``gpus:a100`` beside ``gpus``, which counts all
       models. Slices (``gres/gpu:1g.5gb``) are a resource ``mig:1g.5gb`` and no GPUs; so are ``shards`` and
       ``mps``.
@@ -440,14 +442,9 @@ def _id_field(table: Table) -> str:
 
 
 def _whole_ids(table: Table) -> Table:
-    """Return the table with whole job numbers; spreadsheets write them as ``7.0`` if one is missing."""
-    columns = dict(table.columns)
-    for name in ("JobID", "JobIDRaw"):
-        cells = columns.get(name, ())
-        there = (cell.strip() for cell in cells if cell.strip())
-        if len(cells) and all(map(FLOAT_ID.fullmatch, there)):
-            columns[name] = changed(cells, lambda cell: cell.strip().removesuffix(".0"))
-    return replace(table, columns=columns)
+    """Return the table with whole job numbers."""
+    ids = {name: whole_ids(table.columns[name]) for name in ("JobID", "JobIDRaw") if name in table.columns}
+    return replace(table, columns={**table.columns, **ids})
 
 
 def _leave_out_other_lines(sieve: Sieve) -> None:

@@ -17,7 +17,7 @@ from hpcsimkit.io.units import is_whole_number
 from hpcsimkit.jobs.columns import AMOUNT_LIMIT
 from hpcsimkit.jobs.constraint import bare, counted
 from hpcsimkit.jobs.job import UNKNOWN
-from hpcsimkit.workloads.readers.cells import duration, whole
+from hpcsimkit.workloads.readers.cells import decimal, duration, whole
 from hpcsimkit.workloads.readers.tables import MISSING
 
 __all__ = [
@@ -28,6 +28,7 @@ __all__ = [
     "count",
     "elapsed",
     "gpu_type",
+    "gres_list",
     "memory_scope",
     "minutes",
     "requested_memory",
@@ -39,6 +40,10 @@ __all__ = [
 
 POWERS = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4, "P": 5, "E": 6}
 AMOUNT = re.compile(r"(\d{1,18}(?:\.\d{1,9})?)([KMGTPE]?)")
+GPUS_OF_GRES = re.compile(
+    r"(?:^|,)(?:PER_NODE:|gres[:/])?gpu(?::([A-Za-z][\w.-]*|\d+g\.\w+))?(?:[:=](\d{1,6}))?(?=$|[,(])",
+    re.IGNORECASE,
+)
 LISTED = re.compile(r"[^=,]+=[^=,]+(?:,[^=,]+=[^=,]+)*")
 MEGABYTE = 1024**2
 
@@ -81,7 +86,7 @@ def count(text: str) -> int:
 
 def _amount(text: str, what: str, unit: int = 1) -> int:
     """Return an amount in whole units, rounded up; `unit` is that of a number without a letter."""
-    if is_whole_number(text, 9):
+    if is_whole_number(text := decimal(text), 9):
         return int(text) * unit
     match = AMOUNT.fullmatch(text)
     if match is None or not text.isascii():
@@ -137,6 +142,21 @@ def tres(name: str) -> Callable[[str], int]:
         return sum(_amount(amount, name, unit) for amount in found) if found else UNKNOWN
 
     return read
+
+
+def gres_list(text: str) -> str:
+    """Return the GPUs in a list of generic resources of old versions as trackable resources.
+
+    >>> gres_list("gpu:2"), gres_list("PER_NODE:gpu:v100:4,craynetwork:0"), gres_list("gpu:1(S:0),mic:2")
+    ('gres/gpu=2', 'gres/gpu=4,gres/gpu:v100=4', 'gres/gpu=1')
+    """
+    parts: list[str] = []
+    total = 0
+    for model, number in GPUS_OF_GRES.findall(text):
+        count = int(number or 1)
+        total += count
+        parts += [f"gres/gpu:{model}={count}"] if model else []
+    return ",".join([f"gres/gpu={total}", *parts]) if total else ""
 
 
 def gpu_type(text: str) -> str:

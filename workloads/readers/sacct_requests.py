@@ -17,6 +17,7 @@ from hpcsimkit.workloads.readers.sacct_cells import (
     conjunction,
     count,
     gpu_type,
+    gres_list,
     memory_scope,
     requested_memory,
     tres,
@@ -101,7 +102,7 @@ def requested_amounts(sieve: Sieve, *, requested: bool) -> tuple[Column, dict[st
     sieve.leave_out(nodes > 2**31, "nodes beyond 2^31", "up to 2^31 nodes", nodes)
     sieve.note("number of nodes unknown: 1 taken", nodes < 1)
     nodes = np.maximum(nodes, 1)
-    gpus = _gpus(sieve, requested)
+    gpus = _gpus(sieve, requested, nodes)
     memory, shared_out = _memory(sieve, requested, nodes, cpus)
     all_gpus, *kinds = gpus
     amounts = {
@@ -137,11 +138,8 @@ def _lists(sieve: Sieve, requested: bool) -> Cells:
     return [other if none else one for one, other, none in zip(first, second, empty.tolist(), strict=True)]
 
 
-def _gpus(sieve: Sieve, requested: bool) -> dict[str, Column]:
-    """Return the GPUs of each job, and the amounts of each model, of MIG slices, and of shares of GPUs.
-
-    Jobs with none that have GPUs in other fields are counted.
-    """
+def _gpus(sieve: Sieve, requested: bool, nodes: Column) -> dict[str, Column]:
+    """Return the GPUs of each job, and the amounts of each model, of MIG slices, and of shares of GPUs."""
     columns, lists = sieve.table.columns, _lists(sieve, requested)
     amounts = {
         name: np.maximum(sieve.parse(tres_name, tres(tres_name), lists), 0)
@@ -156,12 +154,36 @@ def _gpus(sieve: Sieve, requested: bool) -> dict[str, Column]:
         for name, values in amounts.items():
             unasked &= (values == 0) | (not name.startswith(MIG))
         sieve.note("GPUs allocated but not requested: not counted", unasked)
-    for field in ("ReqGRES", "AllocGRES"):
-        if field in columns:
-            old = parse(columns[field], lambda cell: "gpu" in cell)[0] > 0
-            sieve.note(f"GPUs in {field} only: not read", old & (gpus == 0))
-    used = {name: values for name, values in amounts.items() if values[sieve.kept].any()}
-    return {"gpus": gpus, **used}
+    found = _with_old_fields(sieve, {"gpus": gpus, **amounts}, requested, nodes)
+    return {name: values for name, values in found.items() if name == "gpus" or values[sieve.kept].any()}
+
+
+def _with_old_fields(
+    sieve: Sieve, amounts: dict[str, Column], requested: bool, nodes: Column
+) -> dict[str, Column]:
+    """Return the amounts with those of ``ReqGRES``, else ``AllocGRES``, of jobs that have none elsewhere.
+
+    Slurm 20.02 and earlier print these fields, with the numbers on each node.
+    """
+    fields = ("ReqGRES", "AllocGRES") if requested else ("AllocGRES", "ReqGRES")
+    field = next((field for field in fields if field in sieve.table.columns), None)
+    if field is None:
+        return amounts
+    lists = changed(sieve.table.columns[field], gres_list)
+    found = {
+        name: np.maximum(sieve.parse(field, tres(tres_name), lists), 0) * nodes
+        for name, tres_name in [("gpus", "gres/gpu"), *_kinds(lists)]
+    }
+    for name, values in found.items():
+        if name.startswith(MIG):
+            found["gpus"] = np.maximum(found["gpus"] - values, 0)
+    nothing = np.zeros_like(nodes)
+    taken = np.sum([*amounts.values()], axis=0) == 0
+    sieve.note(f"GPUs in {field} only: taken on each node", taken & (np.sum([*found.values()], axis=0) > 0))
+    return {
+        name: np.where(taken, found.get(name, nothing), amounts.get(name, nothing))
+        for name in [*amounts, *(name for name in found if name not in amounts)]
+    }
 
 
 def _kinds(lists: Cells) -> list[tuple[str, str]]:
@@ -233,13 +255,18 @@ def constraints(sieve: Sieve, nodes: Column, features: Collection[str]) -> tuple
 def _said(cells: Cells, nodes: Column, *, plain: bool) -> tuple[Cells, Mask]:
     """Return the constraints in cells, and a mask of those that cannot be simulated."""
     numbers, names = labelled(cells, numbers=False)
-    pairs, rows = np.unique(np.column_stack([numbers, nodes]), axis=0, return_inverse=True)
+    kinds = len(names) + 1
+    pairs, rows = np.unique(nodes * kinds + numbers + 1, return_inverse=True)
     said = [
-        "" if number < 0 else conjunction(names[number]) if plain else condition(names[number], count)
-        for number, count in pairs.tolist()
+        "" if not pair % kinds else _one_said(names[pair % kinds - 1], pair // kinds, plain=plain)
+        for pair in pairs.tolist()
     ]
     unclear = np.array([each is None for each in said], dtype=bool)
-    return EncodedCells([each or "" for each in said], rows.reshape(-1)), unclear[rows.reshape(-1)]
+    return EncodedCells([each or "" for each in said], rows), unclear[rows]
+
+
+def _one_said(name: str, nodes: int, *, plain: bool) -> str | None:
+    return conjunction(name) if plain else condition(name, nodes)
 
 
 def _joined(first: Cells, second: Cells) -> Cells:

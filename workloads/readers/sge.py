@@ -1,6 +1,7 @@
 """Reader for the accounting of Grid Engine (SGE, UGE, OGS), one job a line, its fields separated by colons.
 
-The fields are described in the manual page ``accounting(5)`` of Grid Engine.
+The fields are those of the manual page ``sge_accounting(5)``, in the order in which ``sge_rusage.c`` of Grid
+Engine 6.2 and Open Cluster Scheduler 9 write them. Version 9 writes a line of JSON with these names instead.
 """
 
 from __future__ import annotations
@@ -8,11 +9,13 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from hpcsimkit.errors import UsageError
+from hpcsimkit.io.documents import json_value
 from hpcsimkit.io.files import read_start
 from hpcsimkit.io.formats import Format
 from hpcsimkit.jobs.columns import AMOUNT_LIMIT
@@ -21,7 +24,7 @@ from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.workloads.readers.cells import duration, whole
 from hpcsimkit.workloads.readers.records import Columns, like, read_records
 from hpcsimkit.workloads.readers.sieve import Sieve
-from hpcsimkit.workloads.readers.tables import EncodedCells, parse
+from hpcsimkit.workloads.readers.tables import EncodedCells, Table, parse, read_text, shown, table_of_records
 
 __all__ = ["SGE_FIELDS", "read_sge"]
 
@@ -65,7 +68,7 @@ START = 1 << 16
 MOST_FURTHER = 40
 
 MILLISECONDS = 10**11
-"""Times above it are in milliseconds, as newer versions write them."""
+"""Times above it are in milliseconds or microseconds, as newer versions write them."""
 
 
 def read_sge(path: str | os.PathLike[str], *, strict: bool = False) -> Workload:
@@ -91,8 +94,7 @@ def read_sge(path: str | os.PathLike[str], *, strict: bool = False) -> Workload:
     WorkloadError
         If the file cannot be read, or has no usable job; or, if `strict`, any job is unusable.
     """
-    fields = [*SGE_FIELDS, *(f"further_{number}" for number in range(MOST_FURTHER))][: _width(path)]
-    table = read_records(path, Format.SGE, COLUMNS, fields, separator=":", comment="#")
+    table = _table(path)
     table.needs(READ[:-1], "an accounting file of Grid Engine")
     sieve = Sieve(table, strict)
     cells = table.columns
@@ -133,9 +135,34 @@ def read_sge(path: str | os.PathLike[str], *, strict: bool = False) -> Workload:
     return sieve.workload({**columns, **amounts}, resources=tuple(amounts), labels=labels, header=header)
 
 
+def _table(path: str | os.PathLike[str]) -> Table:
+    """Return the table of a file of either form."""
+    if read_start(path, START).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{"):
+        return table_of_records(path, _json_records(path))
+    fields = [*SGE_FIELDS, *(f"further_{number}" for number in range(MOST_FURTHER))][: _width(path)]
+    return read_records(path, Format.SGE, COLUMNS, fields, separator=":", comment="#")
+
+
+def _json_records(path: str | os.PathLike[str]) -> Iterator[tuple[int, Mapping[str, str] | str]]:
+    """Yield the line and the cells of each record of the JSON form."""
+    for number, line in enumerate(read_text(path, Format.SGE).split("\n"), start=1):
+        if not line.strip():
+            continue
+        try:
+            record = json_value(line, path)
+        except ValueError:
+            record = None
+        if isinstance(record, dict):
+            yield number, {name: "" if record.get(name) is None else f"{record[name]}" for name in READ}
+        else:
+            yield number, shown(line)
+
+
 def _width(path: str | os.PathLike[str]) -> int:
     """Return the most frequent number of fields of the first lines."""
-    lines = read_start(path, START).decode("latin-1").splitlines()[:-1] or [""]
+    start = read_start(path, START)
+    lines = start.decode("latin-1").splitlines()
+    lines = lines[:-1] if len(start) >= START else lines  # the last one may be cut off
     counts = Counter(line.count(":") + 1 for line in lines if line.strip() and not line.startswith("#"))
     return counts.most_common(1)[0][0] if counts else len(SGE_FIELDS)
 
@@ -143,11 +170,13 @@ def _width(path: str | os.PathLike[str]) -> int:
 def _time(text: str) -> int:
     """Return a time; 0 and -1 stand for none.
 
-    >>> _time("1709280000"), _time("1709280000123"), _time("0")
-    (1709280000, 1709280000, 0)
+    >>> _time("1709280000"), _time("1709280000123"), _time("1709280000123456"), _time("0")
+    (1709280000, 1709280000, 1709280000, 0)
     """
-    time = whole(text)
-    return (time + 500) // 1000 if time > MILLISECONDS else time
+    time = whole(text or "0")
+    while time > MILLISECONDS:
+        time = (time + 500) // 1000
+    return time
 
 
 def _asked(category: str, names: tuple[str, ...], parser: object) -> int:

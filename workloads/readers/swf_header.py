@@ -86,10 +86,14 @@ def header_number(header: Mapping[str, str], key: str) -> int | None:
 
 
 def unclear_number(header: Mapping[str, str], key: str) -> str:
-    """Return a value that begins with a digit, but has no number that is understood; else an empty text."""
+    """Return a value that has a digit, but no number that is understood; else, or if unset, an empty text.
+
+    >>> [unclear_number({"MaxProcs": text}, "MaxProcs") for text in ("~1024", "1,024", "-1", "0", "unknown")]
+    ['~1024', '', '', '', '']
+    """
     text = _values(header).get(key.lower(), "").strip()
-    known = re.fullmatch(r"0+(\.0*)?", text) or header_number(header, key) is not None
-    return text if is_whole_number(text[:1]) and not known else ""
+    known = re.fullmatch(r"(0+|-1)(\.0*)?", text) or header_number(header, key) is not None
+    return text if re.search(r"\d", text) and not known else ""
 
 
 def header_to_write(workload: Workload) -> dict[str, str]:

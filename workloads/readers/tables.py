@@ -24,20 +24,27 @@ __all__ = [
     "Cells",
     "EncodedCells",
     "InBulk",
+    "Letters",
     "Parser",
     "Table",
     "changed",
     "digits",
     "labelled",
+    "letters_of",
     "numbered",
     "parse",
     "read_text",
     "shown",
     "some",
     "table_of_records",
+    "whole_ids",
+    "whole_numbers",
 ]
 
 Cells = Sequence[str]
+Letters = NDArray[np.uint8]
+"""ASCII codes of the letters of cells, of shape (cells, `LONGEST_TEXT`), with 0 behind the end of each."""
+
 Parser = Callable[[str], int]
 """Function of the stripped text of a cell; it may have a method ``bulk`` for many cells at once."""
 
@@ -50,6 +57,7 @@ LONGEST_TEXT = 24
 """Length of cells that are parsed in bulk; longer ones are cut, and neither numbers nor the usual times."""
 
 NAME_WITH_NUMBER = re.compile(r"(.*?)(0|[1-9][0-9]{0,17})", re.DOTALL)
+FLOAT_ID = re.compile(r"\d+\.0")
 PLAIN_NUMBER = re.compile(r"0|-?[1-9][0-9]{0,17}")
 
 
@@ -267,24 +275,51 @@ class InBulk:
 
     def bulk(self, cells: Cells) -> tuple[Column, NDArray[np.intp]]:
         """Return the numbers of cells of digits, and the rows of all others."""
-        texts, plain = digits(cells, 15)
-        values = np.full(len(texts), UNKNOWN)
-        values[plain] = texts[plain].astype(np.int64)
+        letters, plain = digits(cells, 15)
+        values = np.full(len(letters), UNKNOWN)
+        values[plain] = whole_numbers(letters[plain])
         return values, np.flatnonzero(~plain)
 
 
-def digits(cells: Cells, length: int) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-    """Return cells as an array of text, and which of them are up to so many digits, without a leading zero.
+def digits(cells: Cells, length: int) -> tuple[Letters, NDArray[np.bool_]]:
+    """Return the letters of cells, and which of them are up to so many digits, without a leading zero.
 
     >>> digits(["12", "1a", "07", "0", ""], 9)[1].tolist()
     [True, False, False, True, False]
     """
-    texts = np.array(cells, dtype=f"U{LONGEST_TEXT}")
-    letters = texts.view(np.uint32).reshape(len(texts), LONGEST_TEXT)
-    is_digit = (letters >= ord("0")) & (letters <= ord("9"))
+    letters = letters_of(cells)
+    is_digit = letters - np.uint8(ord("0")) < 10  # of type uint8, so that all smaller ones become large
     plain = (is_digit | (letters == 0)).all(axis=1) & is_digit[:, 0] & ~is_digit[:, length:].any(axis=1)
-    plain &= (letters[:, 0] != ord("0")) | ((letters != 0).sum(axis=1) == 1)
-    return texts, plain
+    plain &= (letters[:, 0] != ord("0")) | ~is_digit[:, 1]
+    return letters, plain
+
+
+def letters_of(cells: Cells) -> Letters:
+    """Return the ASCII codes of the first letters of cells; of a cell with other letters, ``?``.
+
+    >>> letters_of(["7", "é"])[:, :2].tolist()
+    [[55, 0], [63, 0]]
+    """
+    try:
+        texts = np.array(cells, dtype=f"S{LONGEST_TEXT}")
+    except UnicodeEncodeError:
+        texts = np.array([cell if cell.isascii() else "?" for cell in cells], dtype=f"S{LONGEST_TEXT}")
+    return texts.view(np.uint8).reshape(len(texts), LONGEST_TEXT)
+
+
+def whole_numbers(letters: Letters) -> Column:
+    """Return the numbers in cells of digits.
+
+    >>> whole_numbers(letters_of(["12", "7"])).tolist()
+    [12, 7]
+    """
+    values = np.zeros(len(letters), dtype=np.int64)
+    for place in letters.T:
+        there = place != 0
+        if not there.any():
+            break
+        values = np.where(there, values * 10 + (place - np.uint8(ord("0"))), values)
+    return values
 
 
 def shown(text: str) -> str:
@@ -337,6 +372,18 @@ def labelled(cells: Cells, *, numbers: bool = True) -> tuple[Column, tuple[str, 
     return parse(cells, number.__getitem__)[0], names
 
 
+def whole_ids(cells: Cells) -> Cells:
+    """Return job numbers as whole numbers; spreadsheets write them as ``7.0`` if one is missing.
+
+    >>> whole_ids(["7.0", ""]), whole_ids(["7.0", "7_1"])
+    (['7', ''], ['7.0', '7_1'])
+    """
+    there = (cell.strip() for cell in cells if cell.strip())
+    if len(cells) and all(map(FLOAT_ID.fullmatch, there)):
+        return changed(cells, lambda cell: cell.strip().removesuffix(".0"))
+    return cells
+
+
 def numbered(names: Cells) -> tuple[Column, str, tuple[str, ...]]:
     """Return job numbers for job names, the common prefix of the numbers, and the names.
 
@@ -347,9 +394,9 @@ def numbered(names: Cells) -> tuple[Column, str, tuple[str, ...]]:
     >>> numbered(["job7", "job9"])[:2], numbered(["7", "7"])[:2], numbered(["a", "a1"])[2]
     ((array([7, 9]), 'job'), (array([7, 7]), ''), ('a', 'a1'))
     """
-    texts, plain = digits(names, 18)
+    letters, plain = digits(names := whole_ids(names), 18)
     if plain.all() and len(names):
-        return texts.astype(np.int64), "", ()
+        return whole_numbers(letters), "", ()
     matches = [NAME_WITH_NUMBER.fullmatch(name.strip()) for name in names]
     words = {match[1] if match else None for match in matches}
     numbers = [int(match[2]) for match in matches if match]

@@ -127,8 +127,16 @@ class Futures:
         run_times = self._run_times.draw(moment.active, ran, at, futures, rng)
         longest = int(self._as_requested(moment, begun).max(initial=at)) - at
         horizon = longest + min(longest + SHORTEST, DAY)  # jobs that come may delay what waits
+        reach = longest // 2
         for run_time in run_times:
-            yield self._starts(moment, begun, run_time, *self._arrivals.draw(at, horizon, rng))
+            rows, submit_time = self._arrivals.draw(at, horizon, rng)
+            # Jobs that come when all others have started change nothing: most futures do without them.
+            near = submit_time <= at + reach
+            starts = self._starts(moment, begun, run_time, rows[near], submit_time[near])
+            if starts.max(initial=at) > at + reach:
+                starts = self._starts(moment, begun, run_time, rows, submit_time)
+            reach = int(1.25 * (starts.max(initial=at) - at))
+            yield starts
 
     def _as_requested(self, moment: Moment, begun: Begun) -> Integers:
         least = self._done(moment) + self._elapsed(moment) + 1

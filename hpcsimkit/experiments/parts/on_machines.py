@@ -84,9 +84,20 @@ def offered_loads(workload: Workload, cluster: Machines) -> dict[str, float]:
     return {name: used / (total * workload.span) for name, used, total in there if total}
 
 
-def described(workload: Workload, cluster: Machines | None) -> Description:
-    """Return the description of a workload and, if there are machines, of its load on them."""
+def described(
+    workload: Workload, cluster: Machines | None, partitions: Partitions | None = None
+) -> Description:
+    """Return the description of a workload and, if there are machines and partitions, of its load on them."""
     description = describe(workload)
+    if partitions is not None:
+        reasons = partitions.reasons(workload)
+        counts: dict[str, int | float | str] = {
+            f"{reason} (jobs)": int(np.count_nonzero(reasons == reason))
+            for reason in sorted({*reasons} - {""})
+        }
+        names = ", ".join(part.name for part in partitions.parts)
+        sections = {**description.sections, "partitions": {"partitions": names, **counts}}
+        description = replace(description, sections=sections)
     if cluster is None:
         return description
     totals = zip(cluster.resources, cluster.totals, strict=True)

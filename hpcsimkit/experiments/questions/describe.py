@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from hpcsimkit.cluster.machines import Machines
+from hpcsimkit.cluster.partitions import Partitions
 from hpcsimkit.engine.store import Store
 from hpcsimkit.engine.task import Task
 from hpcsimkit.experiments.comparison.case import Asked, settings_of
@@ -88,12 +89,15 @@ class DescriptionQuestion(Question):
         The jobs.
     machines : Machines, optional
         Machines of the cluster, for the load of each resource. Default: none.
+    partitions : Partitions, optional
+        Partitions of the cluster, for the jobs that may not run in theirs. Default: none.
     """
 
     answers = Described
 
     workload: Workload
     machines: Machines | None = None
+    partitions: Partitions | None = None
 
     @property
     def tasks(self) -> Sequence[Task]:
@@ -102,7 +106,7 @@ class DescriptionQuestion(Question):
 
     def answer(self, store: Store | None = None) -> Described:
         """Return the statistics."""
-        return Described(described(self.workload, self.machines), self.workload)
+        return Described(described(self.workload, self.machines, self.partitions), self.workload)
 
 
 def describe(workload: Asked = None, machines: Machines | None = None) -> Described:
@@ -129,4 +133,5 @@ def describe(workload: Asked = None, machines: Machines | None = None) -> Descri
     """
     source = settings_of(workload, None, {})
     jobs = workload if isinstance(workload, Workload) else source.part(source.whole())
-    return DescriptionQuestion(jobs, source.cluster if machines is None else machines).answer()
+    partitions = source.scheduled if isinstance(source.scheduled, Partitions) else None
+    return DescriptionQuestion(jobs, source.cluster if machines is None else machines, partitions).answer()

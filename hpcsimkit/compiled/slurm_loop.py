@@ -1,0 +1,544 @@
+"""Slurm as configured: the loop over the instants of a run, the main loop and the backfill.
+
+Mirrors :class:`~hpcsimkit.slurm.scheduler.SlurmScheduler` in a run by the rules of
+:class:`~hpcsimkit.kernel.event_order.TextbookOrder`.
+"""
+
+from __future__ import annotations
+
+from hpcsimkit.compiled.compilation import machine_code, pasted, separate
+from hpcsimkit.compiled.needs import MINUS, NOW, PLUS
+from hpcsimkit.compiled.running import expect, forget, pop, push
+from hpcsimkit.compiled.slurm_limits import enter_end, enter_start, explain, reason_of, write_in_log
+from hpcsimkit.compiled.slurm_places import (
+    NEVER,
+    choose_free,
+    first_place,
+    fits_free,
+    make_plan,
+    occupy,
+    rounded,
+)
+from hpcsimkit.compiled.slurm_priority import (
+    begin_usage,
+    billing_of,
+    calculate,
+    end_usage,
+    list_tickets,
+    put_in_order,
+)
+from hpcsimkit.compiled.slurm_state import (
+    ACTING,
+    ARRIVED,
+    CHANGED,
+    CHANGES,
+    CHOSEN,
+    DONE,
+    EVENTS,
+    FAILED,
+    FIRST_RUNNING,
+    GIVEN,
+    GIVEN_LEFT,
+    JOBS_WAITING,
+    JUDGED,
+    LAST_RUNNING,
+    LISTED,
+    LOGGED,
+    MAIN_AT,
+    NEXT_PASS,
+    NOW_AT,
+    PARTS,
+    PASSES,
+    REJECTED,
+    RUNNING,
+    RUNS,
+    STARTED,
+    UNPLANNED,
+    UNSEEN_SOME,
+    WAITING,
+    Clocks,
+    Factors,
+    Jobs,
+    Limits,
+    Nodes,
+    Past,
+    Run,
+)
+from hpcsimkit.compiled.state import BACKFILLED, READY
+
+OVER, LACKS_SPACE, STUCK = range(3)
+"""What a run returns: it is over, its log is full, or the kernel should say what is wrong."""
+
+
+def simulate(
+    clocks: Clocks, factors: Factors, jobs: Jobs, limits: Limits, nodes: Nodes, past: Past, run: Run
+) -> int:
+    """Process all events: at each instant all ends, then all submissions, then a pass if jobs wait.
+
+    Returns
+    -------
+    int
+        One of the codes above. If the log is full, the run goes on at the next call.
+    """
+    counters = run.counters
+    while True:
+        if counters[LOGGED] + counters[JOBS_WAITING] + len(jobs.run_time) >= run.log.shape[1]:
+            return LACKS_SPACE
+        now = _next_instant(jobs, past, run)
+        if now == NEVER:
+            return STUCK if counters[JOBS_WAITING] else OVER
+        counters[NOW_AT] = now
+        _end_jobs(jobs, factors, limits, nodes, run, now)
+        _submit_jobs(jobs, run, now)
+        if not counters[JOBS_WAITING]:
+            continue
+        counters[PASSES] += 1
+        if not counters[ACTING]:
+            _repeat_past(factors, jobs, limits, nodes, past, run, now)
+            if counters[FAILED]:
+                return STUCK
+        if counters[ACTING]:
+            _schedule(clocks, factors, jobs, limits, nodes, run, now)
+
+
+# --- events ------------------------------------------------------------------------------------------------
+
+
+@pasted
+def _next_instant(jobs: Jobs, past: Past, run: Run) -> int:
+    """Return the time of the next events [s], after all others if there are none."""
+    counters, now = run.counters, NEVER
+    if counters[RUNNING]:
+        now = run.ends[0, 0]
+    if counters[ARRIVED] < len(jobs.arrival_order):
+        now = min(now, jobs.submit_time[jobs.arrival_order[counters[ARRIVED]]])
+    if counters[JOBS_WAITING]:
+        if counters[ACTING]:
+            now = min(now, counters[NEXT_PASS])
+        else:
+            coming = past.at
+            if counters[GIVEN] < len(past.rows):
+                coming = min(coming, past.start[counters[GIVEN]])
+            if coming > counters[NOW_AT]:
+                now = min(now, coming)
+    return now
+
+
+@pasted
+def _end_jobs(jobs: Jobs, factors: Factors, limits: Limits, nodes: Nodes, run: Run, now: int) -> None:
+    """End all jobs that end now."""
+    counters = run.counters
+    while counters[RUNNING] and run.ends[0, 0] == now:
+        row = pop(run.ends, counters[RUNNING])
+        forget(run.expected, counters[RUNNING], run.start_time[row] + jobs.requested_time[row], row)
+        counters[RUNNING] -= 1
+        run.state[row] = DONE
+        run.events[counters[EVENTS]] = ~row
+        counters[EVENTS] += 1
+        _change_free(nodes, run, row, PLUS)
+        after, before = run.running[0, row], run.running[1, row]
+        if before >= 0:
+            run.running[0, before] = after
+        else:
+            counters[FIRST_RUNNING] = after
+        if after >= 0:
+            run.running[1, after] = before
+        else:
+            counters[LAST_RUNNING] = before
+        end_usage(jobs, factors, run, row, now)
+        enter_end(limits, run, row)
+        _note_change(run)
+
+
+@pasted
+def _submit_jobs(jobs: Jobs, run: Run, now: int) -> None:
+    """Add all jobs that are submitted now."""
+    counters, order = run.counters, jobs.arrival_order
+    while counters[ARRIVED] < len(order) and jobs.submit_time[order[counters[ARRIVED]]] <= now:
+        row = order[counters[ARRIVED]]
+        counters[ARRIVED] += 1
+        counters[JOBS_WAITING] += 1
+        run.state[row] = WAITING
+        list_tickets(jobs, run, row)
+        _note_change(run)
+
+
+@machine_code
+def _note_change(run: Run) -> None:
+    run.counters[CHANGED] = run.counters[UNPLANNED] = run.counters[UNSEEN_SOME] = 1
+
+
+@machine_code
+def _change_free(nodes: Nodes, run: Run, row: int, sign: int) -> None:
+    """Release what a job has, or occupy it."""
+    free = nodes.levels.levels
+    nodes.counters[CHANGES] += 1
+    for part in range(run.first[row], run.first[row] + run.part_count[row]):
+        for resource in range(free.shape[2]):
+            free[NOW, run.parts[part, 0], resource] += sign * run.parts[part, 1 + resource]
+
+
+@separate
+def _start(
+    factors: Factors, jobs: Jobs, limits: Limits, nodes: Nodes, run: Run, ticket: int, mode: int, now: int
+) -> None:
+    """Start a job with the allocation that was chosen; mirrors ``SlurmScheduler._start`` and ``on_start``."""
+    counters, row = run.counters, jobs.row[ticket]
+    run.first[row], run.part_count[row] = counters[PARTS], nodes.counters[CHOSEN]
+    for chosen in range(nodes.counters[CHOSEN]):
+        for column in range(run.parts.shape[1]):
+            run.parts[counters[PARTS], column] = nodes.chosen[chosen, column]
+        counters[PARTS] += 1
+    explain(run, row, now, 0)
+    run.state[row], run.start_time[row], run.mode[row] = RUNS, now, mode
+    run.part[row], run.class_[row] = jobs.part[ticket], jobs.class_[ticket]
+    counters[JOBS_WAITING] -= 1
+    _change_free(nodes, run, row, MINUS)
+    run.events[counters[EVENTS]] = row
+    counters[EVENTS] += 1
+    expect(run.expected, counters[RUNNING], now + jobs.requested_time[row], row)
+    push(run.ends, counters[RUNNING], now + jobs.run_time[row], counters[STARTED], row)
+    run.running[0, row], run.running[1, row] = -1, counters[LAST_RUNNING]
+    if counters[LAST_RUNNING] >= 0:
+        run.running[0, counters[LAST_RUNNING]] = row
+    else:
+        counters[FIRST_RUNNING] = row
+    counters[LAST_RUNNING] = row
+    counters[RUNNING] += 1
+    counters[STARTED] += 1
+    billing = billing_of(factors, run, row, jobs.part[ticket])
+    begin_usage(jobs, factors, run, row, billing, now)
+    enter_start(limits, run, row, billing)
+
+
+# --- the past ----------------------------------------------------------------------------------------------
+
+
+@separate
+def _repeat_past(
+    factors: Factors, jobs: Jobs, limits: Limits, nodes: Nodes, past: Past, run: Run, now: int
+) -> None:
+    """Start the jobs whose starts are given, up to the time of the policy; mirrors ``Past.schedule``."""
+    counters = run.counters
+    _reject_of_past(jobs, past, run)
+    while counters[GIVEN] < len(past.rows) and past.start[counters[GIVEN]] <= now:
+        past.due[counters[GIVEN]] = 1
+        counters[GIVEN] += 1
+    while counters[GIVEN_LEFT] < counters[GIVEN] and not past.due[counters[GIVEN_LEFT]]:
+        counters[GIVEN_LEFT] += 1
+    left = 0
+    for place in range(counters[GIVEN_LEFT], counters[GIVEN]):
+        if past.due[place]:
+            past.due[place] = not _is_over(factors, jobs, limits, nodes, past, run, place, now)
+            left += past.due[place]
+    if now < past.at or counters[FAILED]:
+        return
+    if left and counters[RUNNING] and run.ends[0, 0] <= now:  # a job without run time ends at this instant
+        return
+    if left and past.strict:
+        counters[FAILED] = 1
+    counters[ACTING], counters[JUDGED] = 1, 0
+    _note_change(run)
+
+
+@pasted
+def _reject_of_past(jobs: Jobs, past: Past, run: Run) -> None:
+    """Reject the new jobs that neither start nor wait."""
+    counters = run.counters
+    while counters[JUDGED] < counters[ARRIVED]:
+        row = jobs.arrival_order[counters[JUDGED]]
+        counters[JUDGED] += 1
+        if past.rejected[row]:
+            run.state[row] = REJECTED
+            counters[JOBS_WAITING] -= 1
+
+
+@separate
+def _is_over(
+    factors: Factors,
+    jobs: Jobs,
+    limits: Limits,
+    nodes: Nodes,
+    past: Past,
+    run: Run,
+    place: int,
+    now: int,
+) -> bool:
+    """Start a job if it waits and fits; return whether nothing is left to do; mirrors ``Past._is_over``."""
+    if run.state[past.rows[place]] != WAITING:
+        return True
+    if past.start[place] < now and past.strict:
+        run.counters[FAILED] = 1
+        return False
+    if not _choose_given(jobs, nodes, past, run, place):
+        return False
+    _start(factors, jobs, limits, nodes, run, past.ticket[place], READY, now)
+    return True
+
+
+@separate
+def _choose_given(jobs: Jobs, nodes: Nodes, past: Past, run: Run, place: int) -> bool:
+    """Choose the given allocation of a job or, without one, the first machines; return whether it fits."""
+    first, count = past.first[place], past.part_count[place]
+    free = nodes.levels.levels[NOW]
+    fits = True
+    for part in range(first, first + count):
+        machine = past.parts[part, 0]
+        for resource in range(free.shape[1]):
+            fits &= past.parts[part, 1 + resource] <= free[machine, resource]
+    if count and fits:
+        for part in range(count):
+            for column in range(past.parts.shape[1]):
+                nodes.chosen[part, column] = past.parts[first + part, column]
+        nodes.counters[CHOSEN] = count
+        return True
+    if count and past.strict:
+        return False
+    _open_all(run)
+    return choose_free(nodes, run, jobs.need[past.ticket[place]])
+
+
+# --- passes ------------------------------------------------------------------------------------------------
+
+
+@separate
+def _schedule(
+    clocks: Clocks, factors: Factors, jobs: Jobs, limits: Limits, nodes: Nodes, run: Run, now: int
+) -> None:
+    """Run the loops that are due, and set the time of the next pass; mirrors ``SlurmScheduler.schedule``."""
+    counters = run.counters
+    _refuse_for_ever(jobs, limits, run, now)
+    if calculate(clocks, factors, run, now):
+        counters[UNPLANNED] = counters[UNSEEN_SOME] = 1
+    regular = counters[UNSEEN_SOME] and _at_tick(clocks, now, clocks.sched_interval)
+    soonest = max(clocks.begin, counters[MAIN_AT] + clocks.sched_min_interval)
+    if regular or (counters[CHANGED] and not clocks.defer and now >= soonest):
+        put_in_order(jobs, factors, run)
+        _main_loop(clocks, factors, jobs, limits, nodes, run, regular, now)
+    if clocks.bf_interval and counters[UNPLANNED] and _at_tick(clocks, now, clocks.bf_interval):
+        put_in_order(jobs, factors, run)
+        _backfill(clocks, factors, jobs, limits, nodes, run, now)
+    counters[NEXT_PASS] = _next_pass(clocks, jobs, run, now)
+
+
+@machine_code
+def _at_tick(clocks: Clocks, now: int, interval: int) -> bool:
+    return (now - clocks.begin) % interval == 0
+
+
+@machine_code
+def _tick(clocks: Clocks, now: int, interval: int) -> int:
+    """Return the next time of a clock after now [s]."""
+    return clocks.begin + ((now - clocks.begin) // interval + 1) * interval
+
+
+@pasted
+def _next_pass(clocks: Clocks, jobs: Jobs, run: Run, now: int) -> int:
+    """Return the time of the next loop that can change anything [s]; mirrors ``SlurmScheduler._next``."""
+    counters, found = run.counters, NEVER
+    if counters[CHANGED] and not clocks.defer:
+        soonest = max(clocks.begin, counters[MAIN_AT] + clocks.sched_min_interval)
+        found = max(soonest, now + 1)
+    if counters[UNSEEN_SOME]:
+        found = min(found, _tick(clocks, now, clocks.sched_interval))
+    if counters[UNPLANNED] and clocks.bf_interval:
+        found = min(found, _tick(clocks, now, clocks.bf_interval))
+    if counters[RUNNING] or counters[ARRIVED] < len(jobs.arrival_order):
+        found = min(found, _tick(clocks, now, clocks.calc_period))
+    return found
+
+
+@pasted
+def _refuse_for_ever(jobs: Jobs, limits: Limits, run: Run, now: int) -> None:
+    """Reject new jobs that limits hold for ever in all of their partitions."""
+    counters = run.counters
+    while counters[JUDGED] < counters[ARRIVED]:
+        row = jobs.arrival_order[counters[JUDGED]]
+        counters[JUDGED] += 1
+        if run.state[row] != WAITING:
+            continue
+        first, reason = jobs.first_ticket[row], 0
+        for ticket in range(first, first + jobs.tickets[row]):
+            found = reason_of(jobs, limits, run, ticket, now, True)
+            if ticket == first:
+                reason = found
+            if not found:
+                reason = 0
+        if reason:
+            explain(run, row, now, reason)
+            write_in_log(run, row, now)
+            run.state[row] = REJECTED
+            counters[JOBS_WAITING] -= 1
+            _note_change(run)
+
+
+@machine_code
+def _may_start(jobs: Jobs, limits: Limits, run: Run, ticket: int, now: int) -> bool:
+    """Return whether no limit holds a ticket; one that does is its reason."""
+    reason = reason_of(jobs, limits, run, ticket, now, False)
+    explain(run, jobs.row[ticket], now, reason)
+    return reason == 0
+
+
+@machine_code
+def _open_all(run: Run) -> None:
+    """Let no machine be closed."""
+    for machine in range(len(run.closed)):
+        run.closed[machine] = 0
+
+
+@separate
+def _main_loop(
+    clocks: Clocks,
+    factors: Factors,
+    jobs: Jobs,
+    limits: Limits,
+    nodes: Nodes,
+    run: Run,
+    whole: bool,
+    now: int,
+) -> None:
+    """Start jobs in order; one that lacks nodes closes its partition.
+
+    Mirrors ``SlurmScheduler._main_loop``.
+    """
+    counters, looked_at, closed = run.counters, 0, 0
+    most = 0 if whole else clocks.default_queue_depth
+    _open_all(run)
+    for part in range(len(run.seen)):
+        run.seen[part] = run.blocked[part] = 0
+    counters[MAIN_AT], counters[CHANGED], counters[UNSEEN_SOME] = now, 0, 0
+    for position in range(counters[LISTED]):
+        ticket = run.listed[position]
+        part = jobs.part[ticket]
+        if run.state[jobs.row[ticket]] != WAITING or run.blocked[part]:
+            continue
+        if not _may_start(jobs, limits, run, ticket, now):
+            continue
+        if clocks.partition_job_depth and run.seen[part] >= clocks.partition_job_depth:
+            counters[UNSEEN_SOME] = 1
+            continue
+        if most and looked_at >= most:
+            counters[UNSEEN_SOME] = 1
+            break
+        run.seen[part] += 1
+        looked_at += 1
+        if choose_free(nodes, run, jobs.need[ticket]):
+            counters[UNPLANNED] = 1
+            _start(factors, jobs, limits, nodes, run, ticket, READY, now)
+            continue
+        _close(nodes, run, part)
+        closed += 1
+        if closed == len(run.blocked):
+            break
+
+
+@pasted
+def _close(nodes: Nodes, run: Run, part: int) -> None:
+    """Close a partition, and its machines to all jobs."""
+    run.blocked[part] = 1
+    for place in range(nodes.first_member[part], nodes.first_member[part + 1]):
+        run.closed[nodes.members[place]] = 1
+
+
+@separate
+def _backfill(
+    clocks: Clocks, factors: Factors, jobs: Jobs, limits: Limits, nodes: Nodes, run: Run, now: int
+) -> None:
+    """Give jobs their first places in one plan, and start those that are due; mirrors ``_backfill``."""
+    counters, tested, started = run.counters, 0, 0
+    counters[UNPLANNED] = 0
+    _count_none(run)
+    last = _last_candidate(jobs, limits, nodes, run, now)
+    if last >= 0:
+        make_plan(clocks, nodes, run, now)
+    for position in range(counters[LISTED]):
+        ticket = run.listed[position]
+        row = jobs.row[ticket]
+        if run.state[row] != WAITING:
+            continue
+        if started:
+            run.held[ticket] = reason_of(jobs, limits, run, ticket, now, False)
+        explain(run, row, now, run.held[ticket])
+        if run.held[ticket] or _is_passed_over(clocks, jobs, run, ticket):
+            continue
+        tested += 1
+        if clocks.bf_max_job_test and tested > clocks.bf_max_job_test:
+            break
+        if position <= last:
+            started += _plan(clocks, factors, jobs, limits, nodes, run, ticket, now)
+            if clocks.bf_max_job_start and started >= clocks.bf_max_job_start:
+                break
+
+
+@separate
+def _plan(
+    clocks: Clocks,
+    factors: Factors,
+    jobs: Jobs,
+    limits: Limits,
+    nodes: Nodes,
+    run: Run,
+    ticket: int,
+    now: int,
+) -> bool:
+    """Give a job its first place in the plan, and start it if that begins now; return whether it does."""
+    length = rounded(clocks, jobs.requested_time[jobs.row[ticket]])
+    start = first_place(nodes, jobs.need[ticket], length, now, now + clocks.bf_window + 1)
+    if start == NEVER:
+        return False
+    if start == now:
+        run.counters[UNPLANNED] = 1
+        _start(factors, jobs, limits, nodes, run, ticket, BACKFILLED, now)
+    occupy(nodes, start, start + length)
+    return bool(start == now)
+
+
+@pasted
+def _count_none(run: Run) -> None:
+    """Let no job be tested yet."""
+    for count in (run.of_part, run.of_user, run.of_user_part, run.of_place):
+        for place in range(len(count)):
+            count[place] = 0
+
+
+@separate
+def _last_candidate(jobs: Jobs, limits: Limits, nodes: Nodes, run: Run, now: int) -> int:
+    """Return the position of the last ticket that might start in a backfill; -1 for none.
+
+    It is held by no limit, and fits the free machines. What a plan holds for those after it changes nothing:
+    each backfill makes its own. The reasons of all are noted.
+    """
+    last = -1
+    _open_all(run)
+    for position in range(run.counters[LISTED]):
+        ticket = run.listed[position]
+        if run.state[jobs.row[ticket]] != WAITING:
+            continue
+        run.held[ticket] = reason_of(jobs, limits, run, ticket, now, False)
+        if not run.held[ticket] and fits_free(nodes, run, jobs.need[ticket]):
+            last = position
+    return last
+
+
+@pasted
+def _is_passed_over(clocks: Clocks, jobs: Jobs, run: Run, ticket: int) -> bool:
+    """Count a job that is tested; return whether too many of its partition, user or association were.
+
+    Mirrors ``_Tested.beyond``.
+    """
+    row, part = jobs.row[ticket], jobs.part[ticket]
+    user, place = jobs.user[row], jobs.place[row]
+    both = user * len(run.of_part) + part
+    if (
+        (clocks.bf_max_job_part and run.of_part[part] >= clocks.bf_max_job_part)
+        or (clocks.bf_max_job_user and run.of_user[user] >= clocks.bf_max_job_user)
+        or (clocks.bf_max_job_user_part and run.of_user_part[both] >= clocks.bf_max_job_user_part)
+        or (clocks.bf_max_job_assoc and run.of_place[place] >= clocks.bf_max_job_assoc)
+    ):
+        return True
+    run.of_part[part] += 1
+    run.of_user[user] += 1
+    run.of_user_part[both] += 1
+    run.of_place[place] += 1
+    return False

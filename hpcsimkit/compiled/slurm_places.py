@@ -1,0 +1,474 @@
+"""Places of jobs on the machines that are free now, and in a plan of all partitions.
+
+Mirrors :mod:`hpcsimkit.slurm.plan`. The plan holds, for each machine, a list of steps: its level from a time
+on.
+"""
+
+from __future__ import annotations
+
+from typing import cast
+
+import numpy as np
+
+from hpcsimkit.compiled.compilation import machine_code, pasted, separate
+from hpcsimkit.compiled.needs import AMOUNTS, EMPTY, EXCLUSIVE, MASK, NODES, NOW, SPREAD
+from hpcsimkit.compiled.slurm_state import (
+    BACKFILL,
+    BEGINNING,
+    CHANGES,
+    CHOSEN,
+    KEPT,
+    KNOWN,
+    LENGTH,
+    PASS,
+    REQUEST,
+    RUNNING,
+    SEARCH,
+    STEPS,
+    Clocks,
+    Nodes,
+    Run,
+)
+from hpcsimkit.compiled.state import Integers
+
+NEVER = cast(int, np.int64(2**62))
+"""A time after all events [s]."""
+
+
+# --- levels ------------------------------------------------------------------------------------------------
+
+
+@machine_code
+def _has(nodes: Nodes, level: Integers, place: int, number: int, machine: int) -> bool:
+    """Return whether a machine with a level has enough for one node, or any of a pooled request.
+
+    Mirrors ``Need.usable`` but for the machines that are allowed.
+    """
+    needs, resources = nodes.levels.needs, level.shape[1]
+    if needs[number, EXCLUSIVE]:
+        for resource in range(resources):
+            if level[place, resource] != nodes.levels.levels[EMPTY, machine, resource]:
+                return False
+    if needs[number, SPREAD]:
+        for resource in range(resources):
+            if needs[number, AMOUNTS + resource] > 0 and level[place, resource] > 0:
+                return True
+        return False
+    for resource in range(resources):  # noqa: SIM110 - numba knows no generators
+        if level[place, resource] < needs[number, AMOUNTS + resource]:
+            return False
+    return True
+
+
+@machine_code
+def _choose(nodes: Nodes, number: int, machine: int) -> None:
+    """Add a machine with what a node takes of it to the allocation that is being made."""
+    place, needs = nodes.counters[CHOSEN], nodes.levels.needs
+    nodes.chosen[place, 0] = machine
+    for resource in range(nodes.chosen.shape[1] - 1):
+        amount = needs[number, AMOUNTS + resource]
+        if needs[number, EXCLUSIVE]:
+            amount = nodes.levels.levels[EMPTY, machine, resource]
+        nodes.chosen[place, 1 + resource] = amount
+    nodes.counters[CHOSEN] += 1
+
+
+@pasted
+def _begin_filling(nodes: Nodes, number: int) -> None:
+    """Begin the allocation of a pooled request, which lacks all that it asks for."""
+    nodes.counters[CHOSEN] = 0
+    for resource in range(len(nodes.missing)):
+        nodes.missing[resource] = nodes.levels.needs[number, AMOUNTS + resource]
+
+
+@machine_code
+def _fill(nodes: Nodes, level: Integers, number: int, machine: int) -> None:
+    """Let a machine give as much as it can of what a pooled request lacks; mirrors ``Need._fill``."""
+    place, gives = nodes.counters[CHOSEN], False
+    for resource in range(len(nodes.missing)):
+        amount = min(level[machine, resource], nodes.missing[resource])
+        nodes.chosen[place, 1 + resource] = amount
+        nodes.missing[resource] -= amount
+        gives |= amount > 0
+    if gives and nodes.levels.needs[number, EXCLUSIVE]:
+        _choose(nodes, number, machine)
+    elif gives:
+        nodes.chosen[place, 0] = machine
+        nodes.counters[CHOSEN] += 1
+
+
+@machine_code
+def _is_filled(nodes: Nodes) -> bool:
+    """Return whether a pooled request lacks nothing."""
+    for resource in range(len(nodes.missing)):  # noqa: SIM110 - numba knows no generators
+        if nodes.missing[resource] > 0:
+            return False
+    return True
+
+
+# --- now ---------------------------------------------------------------------------------------------------
+
+
+@separate
+def choose_free(nodes: Nodes, run: Run, number: int) -> bool:
+    """Choose the first free machines that are not closed, and return whether they suffice.
+
+    Mirrors ``Places.first``.
+    """
+    needs, free = nodes.levels.needs, nodes.levels.levels[NOW]
+    mask = needs[number, MASK]
+    _begin_filling(nodes, number)
+    for place in range(nodes.first_member[mask], nodes.first_member[mask + 1]):
+        machine = nodes.members[place]
+        if run.closed[machine] or not _has(nodes, free, machine, number, machine):
+            continue
+        if needs[number, SPREAD]:
+            _fill(nodes, free, number, machine)
+        else:
+            _choose(nodes, number, machine)
+            if nodes.counters[CHOSEN] == needs[number, NODES]:
+                return True
+    return bool(needs[number, SPREAD]) and _is_filled(nodes)
+
+
+@machine_code
+def fits_free(nodes: Nodes, run: Run, number: int) -> bool:
+    """Return whether a request fits the free machines, none of which is closed."""
+    changes = nodes.counters[CHANGES]
+    if nodes.fits[0, number] != changes:
+        nodes.fits[0, number], nodes.fits[1, number] = changes, choose_free(nodes, run, number)
+    return bool(nodes.fits[1, number])
+
+
+# --- the plan ----------------------------------------------------------------------------------------------
+
+
+@separate
+def make_plan(clocks: Clocks, nodes: Nodes, run: Run, now: int) -> None:
+    """Let the plan hold the running jobs until their expected ends; mirrors ``Plan``."""
+    resources, free = nodes.level.shape[1], nodes.levels.levels[NOW]
+    nodes.counters[BACKFILL] += 1
+    nodes.counters[STEPS] = len(nodes.tail)
+    for machine in range(len(nodes.tail)):
+        nodes.at[machine], nodes.next[machine], nodes.tail[machine] = now, -1, machine
+        for resource in range(resources):
+            nodes.level[machine, resource] = free[machine, resource]
+    for place in range(run.counters[RUNNING]):
+        end, row = run.expected[0, place], run.expected[1, place]
+        at = now + max(rounded(clocks, end - now), clocks.bf_resolution)
+        for part in range(run.first[row], run.first[row] + run.part_count[row]):
+            machine = run.parts[part, 0]
+            step = nodes.tail[machine]
+            if nodes.at[step] != at:
+                step = nodes.tail[machine] = _add_step(nodes, step, at)
+            for resource in range(resources):
+                nodes.level[step, resource] += run.parts[part, 1 + resource]
+
+
+@machine_code
+def rounded(clocks: Clocks, seconds: int) -> int:
+    """Return a time rounded up to the grid [s]; mirrors ``Plan.rounded``."""
+    return -(-seconds // clocks.bf_resolution) * clocks.bf_resolution
+
+
+@machine_code
+def _add_step(nodes: Nodes, before: int, at: int) -> int:
+    """Add a step with the level of the one before it, and return its number."""
+    step = nodes.counters[STEPS]
+    nodes.counters[STEPS] += 1
+    nodes.at[step], nodes.next[step] = at, nodes.next[before]
+    nodes.next[before] = step
+    for resource in range(nodes.level.shape[1]):
+        nodes.level[step, resource] = nodes.level[before, resource]
+    return int(step)
+
+
+@separate
+def occupy(nodes: Nodes, start: int, end: int) -> None:
+    """Subtract the allocation that was chosen in [start, end) [s]; mirrors ``MachineProfile.occupy``."""
+    for chosen in range(nodes.counters[CHOSEN]):
+        step = _step_at(nodes, nodes.chosen[chosen, 0], start)
+        if nodes.at[step] < start:
+            step = _add_step(nodes, step, start)
+        while True:
+            following = nodes.next[step]
+            if following < 0 or nodes.at[following] > end:
+                following = _add_step(nodes, step, end)
+            for resource in range(nodes.level.shape[1]):
+                nodes.level[step, resource] -= nodes.chosen[chosen, 1 + resource]
+            if nodes.at[following] == end:
+                break
+            step = following
+
+
+# --- searches ----------------------------------------------------------------------------------------------
+
+
+@separate
+def first_place(nodes: Nodes, number: int, length: int, now: int, before: int) -> int:
+    """Return the first time from which a job fits for a length, if it is before another one [s].
+
+    Its allocation is chosen. Returns a time after all events if there is none. Mirrors ``Plan.first_place``.
+    """
+    after, found = _soonest(nodes, number, length, now), NEVER
+    if after < before:
+        if nodes.levels.needs[number, SPREAD]:
+            found = _first_pooled(nodes, number, length, after, before)
+        else:
+            slot = _slot(nodes, number, length)
+            if nodes.levels.needs[number, NODES] == 1:
+                found = _first_of_one(nodes, number, slot, length, after, before)
+            else:
+                found = _first_of_several(nodes, number, slot, length, after, before)
+        if found > after:
+            _remember(nodes, number, length, found)
+    return int(found)
+
+
+@machine_code
+def _slot(nodes: Nodes, number: int, length: int) -> int:
+    """Return where the search for a request begins: where the last one for no longer a time ended."""
+    slots, counters = nodes.slots, nodes.counters
+    slot = number % slots.shape[1]
+    counters[SEARCH] += 1
+    known = slots[PASS, slot] == counters[BACKFILL] and slots[REQUEST, slot] == number
+    if not (known and length >= slots[LENGTH, slot]):
+        slots[PASS, slot], slots[REQUEST, slot] = counters[BACKFILL], number
+        for machine in range(len(nodes.tail)):
+            nodes.found[slot, machine], nodes.place[slot, machine] = -NEVER, machine
+    slots[LENGTH, slot] = length
+    _want(nodes, number)
+    return int(slot)
+
+
+@machine_code
+def _soonest(nodes: Nodes, number: int, length: int, now: int) -> int:
+    """Return a time before which a job has no place, from the places of others that asked for no more [s].
+
+    Within a backfill the plan only fills up.
+    """
+    known, mask = nodes.known, nodes.levels.needs[number, MASK]
+    for entry in range(KNOWN * mask, KNOWN * (mask + 1)):
+        if known[PASS, entry] != nodes.counters[BACKFILL]:
+            break
+        later = known[BEGINNING, entry] > now and length >= known[LENGTH, entry]
+        if later and _asks_no_more(nodes, known[REQUEST, entry], number):
+            now = known[BEGINNING, entry]
+    return now
+
+
+@machine_code
+def _asks_no_more(nodes: Nodes, less: int, more: int) -> bool:
+    """Return whether a request of the same machines asks for nothing of which another one asks for less."""
+    needs = nodes.levels.needs
+    if less == more:
+        return True
+    if needs[less, SPREAD] or needs[more, SPREAD] or needs[less, EXCLUSIVE] > needs[more, EXCLUSIVE]:
+        return False
+    if needs[less, NODES] > needs[more, NODES]:
+        return False
+    for resource in range(nodes.level.shape[1]):
+        if needs[less, AMOUNTS + resource] > needs[more, AMOUNTS + resource]:
+            return False
+    return True
+
+
+@machine_code
+def _remember(nodes: Nodes, number: int, length: int, found: int) -> None:
+    """Remember the place of a request, in place of the oldest one of the same machines."""
+    known, mask, counters = nodes.known, nodes.levels.needs[number, MASK], nodes.counters
+    entry = KNOWN * mask + nodes.latest[mask] % KNOWN
+    if known[PASS, KNOWN * mask] != counters[BACKFILL]:
+        entry = KNOWN * mask
+    nodes.latest[mask] = entry + 1
+    known[PASS, entry], known[REQUEST, entry] = counters[BACKFILL], number
+    known[LENGTH, entry], known[BEGINNING, entry] = length, found
+
+
+@machine_code
+def _search(nodes: Nodes, number: int, slot: int, machine: int, length: int, after: int, before: int) -> int:
+    """Return the first time between two from which a machine has enough for a length [s], or a later one.
+
+    It begins where the last search on this machine ended, and notes a time before which there is none.
+    """
+    at, following, since = nodes.at, nodes.next, NEVER
+    after = max(after, nodes.found[slot, machine])
+    if nodes.levels.needs[number, EXCLUSIVE]:
+        _want_all(nodes, number, machine)
+    step = _step_at(nodes, nodes.place[slot, machine], after)
+    while True:
+        if since == NEVER:
+            if at[step] >= before:
+                break
+        elif at[step] >= since + length:
+            nodes.found[slot, machine] = since
+            return int(since)
+        if not _has_wanted(nodes, step):
+            since = NEVER
+        elif since == NEVER:
+            since = max(at[step], after)
+            nodes.place[slot, machine] = step
+            if since >= before:
+                break
+        step = following[step]
+        if step < 0:
+            nodes.found[slot, machine] = since
+            return int(since)
+    nodes.place[slot, machine], nodes.found[slot, machine] = step, max(before, after)
+    return NEVER
+
+
+@machine_code
+def _step_at(nodes: Nodes, step: int, at: int) -> int:
+    """Return the step of a machine at a time [s], or one that begins after it."""
+    while nodes.next[step] >= 0 and nodes.at[nodes.next[step]] <= at:
+        step = nodes.next[step]
+    return step
+
+
+@machine_code
+def _has_wanted(nodes: Nodes, step: int) -> bool:
+    """Return whether a step has what is wanted of a machine."""
+    for resource in range(len(nodes.wanted)):  # noqa: SIM110 - numba knows no generators
+        if nodes.level[step, resource] < nodes.wanted[resource]:
+            return False
+    return True
+
+
+@machine_code
+def _want(nodes: Nodes, number: int) -> None:
+    """Set what a request wants of each machine."""
+    for resource in range(len(nodes.wanted)):
+        nodes.wanted[resource] = nodes.levels.needs[number, AMOUNTS + resource]
+
+
+@machine_code
+def _want_all(nodes: Nodes, number: int, machine: int) -> None:
+    """Set what a request for whole machines wants of one, which may be too small."""
+    for resource in range(len(nodes.wanted)):
+        amount = nodes.levels.needs[number, AMOUNTS + resource]
+        nodes.wanted[resource] = max(amount, nodes.levels.levels[EMPTY, machine, resource])
+
+
+@pasted
+def _first_of_one(nodes: Nodes, number: int, slot: int, length: int, after: int, before: int) -> int:
+    """Return the first time for a job on one machine."""
+    mask, best = nodes.levels.needs[number, MASK], -1
+    for place in range(nodes.first_member[mask], nodes.first_member[mask + 1]):
+        machine = nodes.members[place]
+        if nodes.found[slot, machine] >= before:
+            continue
+        found = _search(nodes, number, slot, machine, length, after, before)
+        if found < before:
+            best, before = machine, found
+            if found == after:
+                break
+    if best < 0:
+        return NEVER
+    nodes.counters[CHOSEN] = 0
+    _choose(nodes, number, best)
+    return before
+
+
+@separate
+def _first_of_several(nodes: Nodes, number: int, slot: int, length: int, after: int, before: int) -> int:
+    """Return the first time for a job on several machines.
+
+    If some machines have enough from a time on, fewer than the job needs have it before the last of as many
+    as it needs.
+    """
+    mask, wanted, start = nodes.levels.needs[number, MASK], nodes.levels.needs[number, NODES], after
+    while not _have_enough(nodes, number, slot, length, start, before):
+        if nodes.counters[KEPT] < wanted:
+            return NEVER
+        start = nodes.smallest[wanted - 1]
+    nodes.counters[CHOSEN] = 0
+    for place in range(nodes.first_member[mask], nodes.first_member[mask + 1]):
+        machine = nodes.members[place]
+        if nodes.sought[machine] == nodes.counters[SEARCH] and nodes.found[slot, machine] == start:
+            _choose(nodes, number, machine)
+            if nodes.counters[CHOSEN] == wanted:
+                break
+    return int(start)
+
+
+@separate
+def _have_enough(nodes: Nodes, number: int, slot: int, length: int, start: int, before: int) -> bool:
+    """Return whether as many machines as are wanted have enough from a time on [s].
+
+    If not, the smallest of their next times are known, those before another time; later ones are not sought.
+    """
+    mask, wanted = nodes.levels.needs[number, MASK], nodes.levels.needs[number, NODES]
+    at_once, kept, bound = 0, 0, before
+    for place in range(nodes.first_member[mask], nodes.first_member[mask + 1]):
+        machine = nodes.members[place]
+        found = nodes.found[slot, machine]
+        if found >= bound:
+            continue
+        if found < start or nodes.sought[machine] != nodes.counters[SEARCH]:
+            found = _search(nodes, number, slot, machine, length, start, bound)
+            nodes.sought[machine] = nodes.counters[SEARCH] if found < NEVER else 0
+            if found == NEVER:
+                continue
+        if found == start:
+            at_once += 1
+            if at_once == wanted:
+                return True
+        kept = _keep(nodes, found, kept, wanted)
+        if kept == wanted:
+            bound = nodes.smallest[wanted - 1]
+    nodes.counters[KEPT] = kept
+    return False
+
+
+@machine_code
+def _keep(nodes: Nodes, found: int, kept: int, wanted: int) -> int:
+    """Insert a time into the sorted list of the smallest ones, and return their number."""
+    smallest = nodes.smallest
+    if kept < wanted:
+        kept += 1
+    place = kept - 1
+    while place > 0 and smallest[place - 1] > found:
+        smallest[place] = smallest[place - 1]
+        place -= 1
+    smallest[place] = found
+    return kept
+
+
+@separate
+def _first_pooled(nodes: Nodes, number: int, length: int, after: int, before: int) -> int:
+    """Return the first time for a pooled request; each change of a machine is examined, one by one.
+
+    Mirrors ``MachineProfile._earliest_in_parts``.
+    """
+    mask, start = nodes.levels.needs[number, MASK], after
+    first, last = nodes.first_member[mask], nodes.first_member[mask + 1]
+    while start < before:
+        following = NEVER
+        _begin_filling(nodes, number)
+        for place in range(first, last):
+            machine = nodes.members[place]
+            following = min(following, _set_least(nodes, machine, start, start + length))
+            if not _is_filled(nodes) and _has(nodes, nodes.least, machine, number, machine):
+                _fill(nodes, nodes.least, number, machine)
+        if _is_filled(nodes):
+            return int(start)
+        start = following
+    return NEVER
+
+
+@machine_code
+def _set_least(nodes: Nodes, machine: int, start: int, end: int) -> int:
+    """Set what a machine has throughout [start, end) [s], and return its first change after the start [s]."""
+    step, following = _step_at(nodes, machine, start), NEVER
+    for resource in range(nodes.level.shape[1]):
+        nodes.least[machine, resource] = nodes.level[step, resource]
+    step = nodes.next[step]
+    if step >= 0:
+        following = nodes.at[step]
+    while step >= 0 and nodes.at[step] < end:
+        for resource in range(nodes.level.shape[1]):
+            least = min(nodes.least[machine, resource], nodes.level[step, resource])
+            nodes.least[machine, resource] = least
+        step = nodes.next[step]
+    return int(following)

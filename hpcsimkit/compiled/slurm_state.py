@@ -1,0 +1,396 @@
+"""Slurm as configured: the configuration, the jobs and the state of a run as arrays.
+
+A *ticket* is a job in one of its partitions. Tickets are numbered by job number and then by partition, so
+that those of a job follow each other. A *class* is a set of tickets that the same limits hold.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hpcsimkit.compiled.needs import Levels
+from hpcsimkit.compiled.state import Integers, Numbers
+
+UNSEEN, WAITING, RUNS, DONE, REJECTED = cast(tuple[int, ...], tuple(map(np.int64, range(5))))
+"""States of jobs, as in :class:`~hpcsimkit.kernel.ledger.State`."""
+
+(
+    JOBS_WAITING,
+    RUNNING,
+    STARTED,
+    ARRIVED,
+    JUDGED,
+    PASSES,
+    PARTS,
+    EVENTS,
+    LOGGED,
+    LISTED,
+    MAIN_AT,
+    CALCULATED_AT,
+    NEXT_PASS,
+    CHANGED,
+    UNPLANNED,
+    UNSEEN_SOME,
+    UNSORTED,
+    ACTING,
+    FAILED,
+    GIVEN,
+    GIVEN_LEFT,
+    USED_AT,
+    FIRST_RUNNING,
+    LAST_RUNNING,
+    NOW_AT,
+) = range(25)
+"""Positions in :attr:`Run.counters`."""
+
+OF_NODES, OF_BILLING, OF_NOTHING = -1, -2, -3
+"""What a limited amount of a running job is, if it is no resource of machines: see :attr:`Limits.source`."""
+
+JOBS, WALL, AMOUNT, AMOUNT_OF_JOB, PER_NODE, LEAST, MINUTES, MINUTES_OF_JOB = range(8)
+"""Measures of limits."""
+
+MEASURE, NAME, GROUP, REASON = range(4)
+"""Columns of :attr:`Limits.checks`."""
+
+
+class Clocks(NamedTuple):
+    """The clocks; see :class:`~hpcsimkit.slurm.rules.Clocks`."""
+
+    begin: int
+    calc_period: int
+    bf_interval: int
+    bf_resolution: int
+    bf_window: int
+    bf_max_job_test: int
+    bf_max_job_part: int
+    bf_max_job_user: int
+    bf_max_job_user_part: int
+    bf_max_job_assoc: int
+    bf_max_job_start: int
+    default_queue_depth: int
+    partition_job_depth: int
+    sched_interval: int
+    sched_min_interval: int
+    defer: int
+
+
+class Jobs(NamedTuple):
+    """The jobs and their tickets.
+
+    Attributes
+    ----------
+    submit_time, run_time, requested_time, arrival_order : array of int64, shape (jobs,)
+        Columns of the workload, and rows in the order of submission.
+    user, place : array of int64, shape (jobs,)
+        Number of the user, and of the association.
+    factor : array of float64, shape (jobs,)
+        Factor of the usage.
+    nodes : array of float64, shape (jobs,)
+        Number of nodes that limits count.
+    first_ticket, tickets : array of int64, shape (jobs,)
+        First ticket of each job, and their number.
+    row, part, need, class_ : array of int64, shape (tickets,)
+        Job, partition, need and class of each ticket.
+    standing, billing : array of float64, shape (tickets,)
+        Constant part of the priority, and billing of what the job asks for.
+    tier : array of int64, shape (partitions,)
+        Rank of each partition by its tier, the highest tier first.
+    """
+
+    submit_time: Integers
+    run_time: Integers
+    requested_time: Integers
+    arrival_order: Integers
+    user: Integers
+    place: Integers
+    factor: Numbers
+    nodes: Numbers
+    first_ticket: Integers
+    tickets: Integers
+    row: Integers
+    part: Integers
+    need: Integers
+    class_: Integers
+    standing: Numbers
+    billing: Numbers
+    tier: Integers
+
+
+class Factors(NamedTuple):
+    """The parameters of the priority and the tree of associations.
+
+    Attributes
+    ----------
+    basic, fair_tree, largest : int
+        Whether all priorities are equal; whether fair share is that of the fair tree; whether the billing is
+        the largest of the weighted resources, not their sum.
+    age, fair_share, max_age, half_life, dampening : float
+        Parameters, see :class:`~hpcsimkit.slurm.rules.Multifactor`.
+    parent, is_user, by_depth : array of int64, shape (associations,)
+        Place above each association, -1 for the root; whether it is a user; places from the root on.
+    first_child : array of int64, shape (associations + 1,)
+        Position of the first child of each association among all.
+    children : array of int64
+        Children of the associations, one after the other.
+    shares : array of float64, shape (associations,)
+        Shares among siblings, relative to their sum.
+    first_weight : array of int64, shape (partitions + 1,)
+        Position of the first weight of the billing of each partition.
+    weight_of : array of int64
+        Resource of each weight, or one of the codes above.
+    weight, unit : array of float64
+        Weights, and what their resources are divided by.
+    """
+
+    basic: int
+    fair_tree: int
+    largest: int
+    age: float
+    fair_share: float
+    max_age: float
+    half_life: float
+    dampening: float
+    parent: Integers
+    is_user: Integers
+    by_depth: Integers
+    first_child: Integers
+    children: Integers
+    shares: Numbers
+    first_weight: Integers
+    weight_of: Integers
+    weight: Numbers
+    unit: Numbers
+
+
+class Limits(NamedTuple):
+    """The limits of QOS and associations, and what running jobs have.
+
+    Attributes
+    ----------
+    first_check : array of int64, shape (classes + 1,)
+        Position of the first check of each class among all.
+    checks : array of int64, shape (checks, 4)
+        Measure, limited amount, group of running jobs that count (-1: none) and reason of each check.
+    limit : array of float64, shape (checks,)
+        The limits.
+    first_group : array of int64, shape (classes + 1,)
+        Position of the first group of each class.
+    groups : array of int64
+        Groups to which a job of a class belongs while it runs.
+    source : array of int64, shape (amounts,)
+        Resource of each limited amount, or one of the codes above.
+    asked : array of float64, shape (amounts, jobs)
+        Amounts that jobs ask for; the billing depends on the partition.
+    running, minutes : array of float64, shape (groups, amounts)
+        Amounts of the running jobs of a group; the same times the minutes left.
+    jobs, counted_at : array of int64, shape (groups,)
+        Number of running jobs; time for which `minutes` hold.
+    has : array of float64, shape (amounts, jobs)
+        Amounts of each running job.
+    """
+
+    first_check: Integers
+    checks: Integers
+    limit: Numbers
+    first_group: Integers
+    groups: Integers
+    source: Integers
+    asked: Numbers
+    running: Numbers
+    minutes: Numbers
+    jobs: Integers
+    counted_at: Integers
+    has: Numbers
+
+
+class Run(NamedTuple):
+    """The state of a run.
+
+    Attributes
+    ----------
+    start_time, part, class_ : array of int64, shape (jobs,)
+        Start [s], partition and class of each job; -1 before.
+    mode, state : array of uint8, shape (jobs,)
+        Mode of each start, and state of each job.
+    ends : array of int64, shape (3, jobs + 1)
+        Running jobs by end, see :class:`~hpcsimkit.compiled.state.Run`.
+    expected : array of int64, shape (2, jobs + 1)
+        Expected end [s] and row of the running jobs, in this order.
+    running : array of int64, shape (2, jobs)
+        The running job that started after each one, and before it; -1 for none.
+    first, part_count : array of int64, shape (jobs,)
+        First part of the allocation of each job, and number of parts.
+    parts : array of int64, shape (parts, 1 + resources)
+        Machine and amounts of each part.
+    events : array of int64, shape (2 * jobs,)
+        Starts (rows) and ends (complements of rows) in chronological order.
+    key, listed, other : array of int64, shape (tickets,)
+        Key of each ticket in the order, the smallest first; the waiting tickets in order; space to sort them.
+    held : array of int64, shape (tickets,)
+        Reason that holds each ticket at the beginning of a backfill.
+    since, reason : array of int64, shape (jobs,)
+        Time since when a limit holds each job [s], and its reason; 0 for none.
+    log : array of int64, shape (4, entries)
+        Row, beginning, end and reason of each interval in which a limit held a job.
+    rate, raw, billing : array of float64
+        Rate and amount of the usage of each association; usage per second of each running job.
+    level, used, whole, fair : array of float64, shape (associations,)
+        Space to compute the fair share, and the fair share.
+    stack : array of int64, shape (4, associations + 1)
+        Space to visit the tree.
+    closed : array of uint8, shape (machines,)
+        Whether a main loop has closed each machine.
+    blocked, seen, of_part : array of int64, shape (partitions,)
+        Whether a main loop has closed each partition; number of jobs that a loop has looked at in each.
+    of_user, of_place, of_user_part : array of int64
+        Numbers of jobs that a backfill has tested, by user, by association, and by user and partition.
+    counters : array of int64
+        At the positions named above.
+    """
+
+    start_time: Integers
+    part: Integers
+    class_: Integers
+    mode: NDArray[np.uint8]
+    state: NDArray[np.uint8]
+    ends: Integers
+    expected: Integers
+    running: Integers
+    first: Integers
+    part_count: Integers
+    parts: Integers
+    events: Integers
+    key: Integers
+    listed: Integers
+    other: Integers
+    held: Integers
+    since: Integers
+    reason: Integers
+    log: Integers
+    rate: Numbers
+    raw: Numbers
+    billing: Numbers
+    level: Numbers
+    used: Numbers
+    whole: Numbers
+    fair: Numbers
+    stack: Integers
+    closed: NDArray[np.uint8]
+    blocked: Integers
+    seen: Integers
+    of_part: Integers
+    of_user: Integers
+    of_place: Integers
+    of_user_part: Integers
+    counters: Integers
+
+
+class Nodes(NamedTuple):
+    """The machines, and the plan of a backfill: the level of each machine over time, as a list of steps.
+
+    The first step of each machine has its number.
+
+    Attributes
+    ----------
+    levels : Levels
+        Levels of the machines, and the needs of tickets.
+    first_member : array of int64, shape (masks + 1,)
+        Position of the first machine of each mask.
+    members : array of int64
+        Machines of the masks.
+    at, next : array of int64, shape (steps,)
+        Beginning of each step [s], and the next step of its machine; -1 for none.
+    level : array of int64, shape (steps, resources)
+        Available amounts in each step.
+    tail, sought, smallest : array of int64, shape (machines,)
+        Last step of each machine while the plan is made; last search in which the first time from which it
+        has enough was found; space for the smallest of these times.
+    slots : array of int64, shape (3, slots)
+        Number of the backfill, need and length of the last search for a need, in the slot of the need.
+    place, found : array of int64, shape (slots, machines)
+        Step of each machine at which the next search goes on, and a time before which it has not enough [s].
+    known : array of int64, shape (4, 16 * masks)
+        Places that were found for requests of each mask: number of the backfill, need, length and beginning
+        [s].
+    latest : array of int64, shape (masks,)
+        Position after that of the last one.
+    chosen : array of int64, shape (machines, 1 + resources)
+        Machine and amounts of each part of the allocation that was found.
+    wanted, missing : array of int64, shape (resources,)
+        Amounts that a request wants of each machine, and that a pooled one still lacks.
+    least : array of int64, shape (machines, resources)
+        Space for what is available throughout a time.
+    fits : array of int64, shape (2, needs)
+        Number of changes of the free machines at which it was found whether each need fits them, and the
+        answer.
+    counters : array of int64, shape (6,)
+        Numbers of steps, of the backfill, of machines that were chosen, of smallest times, of changes of the
+        free machines, and of the search.
+    """
+
+    levels: Levels
+    first_member: Integers
+    members: Integers
+    at: Integers
+    next: Integers
+    level: Integers
+    tail: Integers
+    sought: Integers
+    smallest: Integers
+    slots: Integers
+    place: NDArray[np.int64]
+    found: NDArray[np.int64]
+    known: Integers
+    latest: Integers
+    chosen: Integers
+    wanted: Integers
+    missing: Integers
+    least: Integers
+    fits: Integers
+    counters: Integers
+
+
+STEPS, BACKFILL, CHOSEN, KEPT, CHANGES, SEARCH = range(6)
+"""Positions in :attr:`Nodes.counters`."""
+
+PASS, REQUEST, LENGTH, BEGINNING = range(4)
+"""Rows of :attr:`Nodes.known`, the first ones also of :attr:`Nodes.slots`."""
+
+KNOWN = 16
+"""Number of places that a backfill remembers for each mask."""
+
+
+class Past(NamedTuple):
+    """The starts that are given before the policy takes over; see :class:`~hpcsimkit.kernel.begun.Begun`.
+
+    Attributes
+    ----------
+    at : int
+        Time at which the policy takes over [s]; before all events without a past.
+    strict : int
+        Whether a job that does not fit at its start is an error.
+    rows, start, ticket : array of int64, shape (starts,)
+        Jobs in the order of their starts, the starts [s] and the tickets.
+    first, part_count : array of int64, shape (starts,)
+        First part of each given allocation, and number of parts; 0 if none is given.
+    parts : array of int64, shape (parts, 1 + resources)
+        Machine and amounts of each part.
+    rejected : array of uint8, shape (jobs,)
+        Jobs that neither start nor wait.
+    due : array of uint8, shape (starts,)
+        Whether each start is due, and has not taken place.
+    """
+
+    at: int
+    strict: int
+    rows: Integers
+    start: Integers
+    ticket: Integers
+    first: Integers
+    part_count: Integers
+    parts: Integers
+    rejected: NDArray[np.uint8]
+    due: NDArray[np.uint8]

@@ -1,0 +1,128 @@
+"""Slurm as configured: jobs of a month in five partitions with limits, and futures of a full queue."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+CONF = """\
+ClusterName=bench
+SchedulerParameters=bf_interval=30,bf_resolution=60,bf_window=2880,bf_max_job_test=500,bf_continue
+PriorityType=priority/multifactor
+PriorityDecayHalfLife=7-0
+PriorityWeightAge=1000
+PriorityWeightFairshare=10000
+PriorityWeightJobSize=500
+PriorityWeightPartition=1000
+PriorityWeightQOS=2000
+PriorityWeightTRES=CPU=500,Mem=500,GRES/gpu=2000
+PriorityMaxAge=7-0
+AccountingStorageEnforce=associations,limits,qos
+NodeName=DEFAULT CPUs=32 RealMemory=128000
+NodeName=c[001-064] Weight=10
+NodeName=fat[01-08] RealMemory=1024000 Weight=50 Feature=fat
+NodeName=gpu[01-08] Gres=gpu:a100:4 Weight=90
+PartitionName=DEFAULT MaxTime=2-0 DefaultTime=60
+PartitionName=short Nodes=c[001-064] PriorityTier=5 PriorityJobFactor=40 MaxTime=60
+PartitionName=cpu Nodes=c[009-064],fat[01-08] Default=YES PriorityTier=2 PriorityJobFactor=20
+PartitionName=long Nodes=c[033-064] PriorityTier=1 PriorityJobFactor=10 MaxTime=7-0
+PartitionName=any Nodes=ALL PriorityTier=1 PriorityJobFactor=1
+PartitionName=gpu Nodes=gpu[01-08] PriorityTier=2 PriorityJobFactor=20 QOS=ofgpu TRESBillingWeights=CPU=1,GRES/gpu=8
+"""
+
+QOS = """\
+Name|Priority|Flags|UsageFactor|GrpTRES|GrpJobs|MaxTRES|MaxWall|MaxTRESPU|MaxJobsPU
+normal|10||||||||
+high|100||||||||4
+small|0||||||2-00:00:00|cpu=256|40
+ofgpu|0||||||||
+"""
+
+ACCOUNTS, USERS = 8, 60
+PARTITIONS = ("cpu", "short", "long", "any", "gpu", "cpu,any")
+KINDS = ("normal", "high", "small")
+DAY = 86_400
+
+
+def profile() -> Any:
+    """Return the cluster: 80 nodes, five partitions that share most of them, QOS and accounts with limits."""
+    from hpcsimkit.slurm.profile import Slurm
+
+    dump = ["Cluster - 'bench':Fairshare=1:QOS='normal'", "Parent - 'root'"]
+    dump += [
+        f"Account - 'a{number}':Fairshare={1 + number}:GrpTRES=cpu={512 + 128 * number}"
+        for number in range(ACCOUNTS)
+    ]
+    for number in range(ACCOUNTS):
+        dump.append(f"Parent - 'a{number}'")
+        dump += [
+            f"User - 'u{user}':Fairshare=1:MaxJobs=100" for user in range(USERS) if user % ACCOUNTS == number
+        ]
+    with tempfile.TemporaryDirectory() as folder:
+        for name, text in (("slurm.conf", CONF), ("qos.txt", QOS), ("dump.cfg", "\n".join(dump) + "\n")):
+            (Path(folder) / name).write_text(text)
+        return Slurm.read(folder)
+
+
+def jobs(count: int = 20_000, days: float = 30.0, seed: int = 1) -> Any:
+    """Return jobs of many users, most of them in the daytime, some in series of equal ones."""
+    from hpcsimkit.jobs.workload import Workload
+
+    rng = np.random.default_rng(seed)
+    series = np.repeat(np.arange(count), np.minimum(1 + rng.geometric(0.3, count), 30))[:count]
+    each = int(series.max()) + 1
+    at = np.sort(rng.random(each) * days)
+    at = np.floor(at) + np.clip(0.55 + 0.18 * rng.standard_normal(each), 0, 0.999)
+    submit = np.sort((at * DAY).astype(np.int64))[series]
+    user = (USERS * rng.random(each) ** 2).astype(np.int64)[series]
+    part = rng.choice(len(PARTITIONS), each, p=[0.45, 0.15, 0.1, 0.1, 0.1, 0.1])[series]
+    of_part = np.array([1.0, 0.1, 4.0, 1.0, 1.5, 1.0])[part]
+    run = np.clip(
+        np.exp(7.9 + 1.4 * rng.standard_normal(each))[series] * of_part * (0.7 + 0.6 * rng.random(count)),
+        5,
+        7 * DAY,
+    )
+    most = np.array([2 * DAY, 3600, 7 * DAY, 2 * DAY, 2 * DAY, 2 * DAY])[part]
+    run = np.minimum(run, most).astype(np.int64)
+    limit = np.minimum(np.ceil(run * (1 + 4 * rng.random(each)[series]) / 600) * 600, most).astype(np.int64)
+    nodes = np.where(rng.random(each) < 0.15, rng.integers(2, 9, each), 1)[series]
+    cpus = np.array([1, 2, 4, 8, 16, 32])[rng.choice(6, each, p=[0.25, 0.1, 0.2, 0.2, 0.1, 0.15])][series]
+    cpus = np.where(nodes > 1, 32, cpus)
+    gpus = np.where(part == 4, rng.choice([1, 1, 2, 4], each)[series], 0)
+    nodes, cpus = np.where(part == 4, np.minimum(nodes, 2), nodes), np.where(part == 4, 8, cpus)
+    columns = {
+        "submit_time": submit,
+        "run_time": run,
+        "requested_time": np.maximum(limit, 60),
+        "nodes": nodes,
+        "cpus": cpus,
+        "gpus": gpus,
+        "memory": cpus * 2**20 * rng.choice([1000, 2000, 4000], each)[series],
+        "user": user,
+        "group": user % ACCOUNTS,
+        "qos": rng.choice(3, each, p=[0.7, 0.1, 0.2])[series],
+        "partition": part,
+    }
+    labels = {
+        "user": tuple(f"u{user}" for user in range(USERS)),
+        "group": tuple(f"a{number}" for number in range(ACCOUNTS)),
+        "qos": KINDS,
+        "partition": PARTITIONS,
+    }
+    return Workload(columns, resources=("cpus", "gpus", "memory"), labels=labels)
+
+
+def busy(count: int = 6000, waiting: int = 560, seed: int = 2) -> Any:
+    """Return jobs of a quiet time, and others that come within an hour at its end, so that some 500 wait."""
+    from hpcsimkit.jobs.workload import Workload
+
+    quiet = jobs(count, days=count / 20_000 * 30.0, seed=seed)
+    burst = jobs(waiting, days=1.0, seed=seed + 1)
+    columns = {name: np.concatenate([quiet.column(name), burst.column(name)]) for name in quiet.columns}
+    end = int(quiet.submit_time.max())
+    columns["submit_time"][count:] = end + np.arange(waiting) * 3600 // waiting
+    columns["id"] = np.arange(1, count + waiting + 1)
+    return Workload(columns, resources=quiet.resources, labels=quiet.labels)
