@@ -15,7 +15,7 @@ from hpcsimkit.workloads.readers.slurm_queue import MOST_TASKS, NO_LIMIT, Queue,
 NOW = 1_795_841_000
 
 JOBS: list[dict[str, Any]] = [
-    {"job_id": 7, "job_state": "RUNNING", "submit_time": NOW, "start_time": NOW + 30, "eligible_time": NOW,
+    {"job_id": 7, "job_state": "RUNNING", "submit_time": NOW, "start_time": NOW + 30, "end_time": NOW + 330, "eligible_time": NOW,
      "time_limit": 5, "tres_req_str": "cpu=4,mem=1G,node=1", "tres_alloc_str": "cpu=4,mem=1G,node=1", "nodes": "n1",
      "user_name": "ada", "account": "chem", "partition": "cpu", "qos": "normal"},
     {"job_id": 8, "job_state": "PENDING", "submit_time": NOW + 40, "start_time": NOW + 500, "eligible_time": NOW + 45,

@@ -14,8 +14,10 @@ from hpcsimkit import Machines, Workload, advise
 from hpcsimkit.cluster.partitions import Partition, Partitions
 from hpcsimkit.errors import HpcsimkitError, UsageError
 from hpcsimkit.experiments.advice.futures import Futures
-from hpcsimkit.experiments.advice.live import OPEN, recorded_result
+from hpcsimkit.experiments.advice.live import OPEN, Live, recorded_result
 from hpcsimkit.experiments.comparison.case import Case
+from hpcsimkit.experiments.questions.advise import AdviceQuestion
+from hpcsimkit.kernel.begun import begun_of
 from hpcsimkit.run import app
 
 NOW = 1_795_841_000
@@ -191,6 +193,7 @@ def test_starts_ends_and_machines_on_record() -> None:
     assert [found.placements.allocation(row).machines for row in range(3)] == [(0,), (1,), ()]
     assert found.placements.amounts.ravel().tolist() == [3, 3]
     assert found.started_in.tolist() == ["a", "", "b", "b"]
+    assert begun_of(found, 10, np.arange(4)).partitions == {0: "a"}
     futures = Futures(Case.of(jobs, "fcfs", cluster), found, recorded=True)
     moment = futures.moment(10)
     assert (moment.running.tolist(), moment.waiting.tolist()) == ([0, 1], [2])
@@ -211,3 +214,31 @@ def test_a_log_without_recorded_waits() -> None:
     jobs = Workload({"submit_time": [0, 5], "run_time": [9, 9], "nodes": [1, 1]}, machine_size=1)
     with pytest.raises(UsageError, match="recorded waits are needed, found none"):
         advise(jobs, 5, recorded=True)
+
+
+def test_jobs_on_unknown_machines_are_placed_by_the_cluster() -> None:
+    jobs = log(
+        submit_time=[0, 0, 5], run_time=[20, 20, 9], requested_time=[20, 20, 9], nodes=[1] * 3, cpus=[4, 4, 4],
+        recorded_wait_time=[0, 0, 15], node_list=[-1, 0, -1], queue=[0, 0, 0],
+    )  # fmt: skip
+    machines = Machines.of(2, "n", cpus=4)
+    found = recorded_result(jobs, np.ones(3, dtype=bool), machines, "fcfs")
+    begun = begun_of(found, 5, np.array([0, 1, 2]))
+    assert begun.started == {0: 0, 1: 0}
+    assert {row: each.machines for row, each in begun.allocations.items()} == {1: (0,)}
+    answer = advise(jobs, 5, "fcfs", machines, recorded=True, futures=1, calibration=0)
+    assert answer.table["as_requested"].tolist() == [20]
+
+
+def test_windows_are_calibrated_where_all_starts_are_known() -> None:
+    """Job 3 waits since 4, and its start is not known at 50; so only the times before 4 are of use."""
+    jobs = log(
+        submit_time=[0, 1, 2, 4], run_time=[9, 9, 9, 9], nodes=[1] * 4, cpus=[4, 4, 4, 4],
+        recorded_wait_time=[0, 8, 16, -1], node_list=[0, 0, 0, -1],
+    )  # fmt: skip
+    machines = Machines.of(1, "n", cpus=4)
+    live = Live(jobs, 50, np.array([True, True, True, False]), {}, {})
+    question = AdviceQuestion(case=Case.of(jobs, "fcfs", machines), recorded=True, live=live, calibration=40)
+    found = recorded_result(jobs, live.ended, machines, "fcfs")
+    moments = question.earlier(Futures(question.case, found, recorded=True))
+    assert {moment.at for moment in moments} == {1, 2, 3}
