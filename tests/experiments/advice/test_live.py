@@ -30,7 +30,9 @@ HISTORY = (
         for number in range(1, 9)
     )
 )
-"""Jobs of one user, of one minute each; the last one ends before `NOW`."""
+HISTORY += f"9|ada|chem|cpu|COMPLETED|{NOW + 5}|{NOW + 5}|{NOW + 65}|60|2|cpu=4,mem=1G,node=1|n1\n"
+HISTORY += f"22|ada|chem|cpu|COMPLETED|{NOW - 95}|{NOW - 95}|{NOW - 35}|60|2|cpu=4,mem=1G,node=1|n1\n"
+"""Jobs of one user, of one minute each; that of number 9 ends after the queue was printed, and 22 was requeued."""
 
 
 def job(number: int, **about: Any) -> dict[str, Any]:
