@@ -1,0 +1,61 @@
+"""The witness: its submissions are those of its seed and shape; a whole day on a real Slurm is slow."""
+
+from __future__ import annotations
+
+import random
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.slurm_witness.__main__ import PROGRAMS, _planned, _starts, lines_of, play
+from tests.slurm_witness.load import SHAPES, submission
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_equal_seeds_submit_equal_days(shape: str) -> None:
+    days = [_day(shape, seed) for seed in (1, 1, 2)]
+    assert days[0] == days[1] != days[2]
+    for command in days[0]:
+        assert command[:2] == ["sbatch", "--parsable"] and command[-2] == "--wrap"
+        assert 1 <= int(command[command.index("-t") + 1]) <= 8 * 500
+
+
+def _day(shape: str, seed: int) -> list[list[str]]:
+    rng, known = random.Random(seed), list[str]()
+    commands = []
+    for number in range(200):
+        commands.append(submission(rng, SHAPES[shape], known))
+        known.append(str(number + 1))
+    return commands
+
+
+def test_shapes_are_what_they_are_called() -> None:
+    def share(shape: str, option: str) -> float:
+        return sum(option in " ".join(command) for command in _day(shape, 3)) / 200
+
+    assert share("arrays", "--array") > 2 * share("mixed", "--array")
+    assert share("limits", "--qos=limited") > 2 * share("mixed", "--qos=limited")
+    assert share("preemption", "--qos=low") > 1.5 * share("mixed", "--qos=low")
+
+
+def test_starts_and_plans(tmp_path: Path) -> None:
+    (tmp_path / "day.sacct").write_text(
+        "JobID|State|Start\n7|PREEMPTED|50\n7|COMPLETED|90\n8|PENDING|Unknown\n"
+    )
+    assert _starts(tmp_path / "day.sacct") == {"7": 50}
+    lines = ["heading", *(f"{job}|cpu|u|a|q|{state}|1|1|1|0|{start}|r" for job, state, start in (
+        ("8", "PENDING", "2026-11-28T05:00:00"), ("9", "PENDING", "N/A"), ("7", "RUNNING", "2026-11-28T04:00:00"),
+    ))]  # fmt: skip
+    (tmp_path / "squeue.txt").write_text("\n".join(lines))
+    assert _planned(tmp_path / "squeue.txt") == {"8": 1_795_842_000}
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(
+    any(shutil.which(name) is None for name in PROGRAMS), reason="needs Slurm, see tests.slurm_witness"
+)
+def test_a_day_on_a_real_slurm(shared: Path, tmp_path: Path) -> None:
+    play(tmp_path / "day", seed=1, shape="mixed", jobs=60, hours=1)
+    text = "\n".join(lines_of(tmp_path / "day", futures=5))
+    assert "ratio of mean waits" in text

@@ -1,0 +1,232 @@
+"""A real Slurm as a witness: play a random day on it, 60 times faster than time, and compare.
+
+    python -m tests.slurm_witness --seed 5 --shape mixed --out day5
+    python -m tests.slurm_witness --compare day5
+
+needs the packages of Debian `slurm-wlm slurmdbd slurm-wlm-mysql-plugin mariadb-server munge faketime`
+(``apt-get install``), root, and the scripts of the cluster in ``slurm/cluster`` of the shared folder
+(HPCSIMKIT_SHARED). A day of four hours takes about nine minutes on two idle cores: on busy ones, the daemons fall
+behind their clock, and the day is another one.
+
+Compared are: the priority of each waiting job with ``sprio``, fair shares with ``sshare``, the reasons with
+``squeue %r``, the waits of the day with those of ``as-configured``, and the windows of ``advise`` for each snapshot of
+the queue with ``squeue --start`` and with what happened.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from math import floor
+from pathlib import Path
+from typing import Annotated
+
+import pandas
+import typer
+
+from hpcsimkit.experiments.comparison.case import Case
+from hpcsimkit.experiments.comparison.experiment import Experiment
+from hpcsimkit.experiments.questions.advise import AdviceQuestion
+from hpcsimkit.experiments.questions.question import ask
+from hpcsimkit.experiments.questions.validate import ValidationQuestion
+from hpcsimkit.experiments.source import CONFIGURED
+from hpcsimkit.slurm.profile import Slurm
+from tests.slurm.snapshots import fair_shares, shares, waiting
+from tests.slurm_witness.load import SHAPES
+
+PROGRAMS = ("slurmctld", "slurmd", "slurmdbd", "munged", "mariadbd", "faketime")
+PACKAGES = "slurm-wlm slurmdbd slurm-wlm-mysql-plugin mariadb-server munge faketime"
+CONFIGURATION = ("slurm.conf", "gres.conf")
+LISTS = {
+    "sacctmgr_show_qos.txt": ("sacctmgr", "--parsable2", "show", "qos"),
+    "sacctmgr_show_assoc.txt": ("sacctmgr", "--parsable2", "show", "assoc"),
+}
+BARS = {"ks": 0.08, "ratio": (0.85, 1.2), "reasons": 0.97, "priority": 1.0, "share": 5e-7, "advice": 1 / 3}
+
+
+def main(
+    out: Annotated[Path, typer.Option(help="Folder of the day's outputs.")] = Path("witness"),
+    seed: Annotated[int, typer.Option(help="Seed of the day.")] = 1,
+    shape: Annotated[str, typer.Option(help=f"Kind of day: {', '.join(SHAPES)}.")] = "mixed",
+    jobs: Annotated[int, typer.Option(help="Number of submissions.")] = 240,
+    hours: Annotated[float, typer.Option(help="Hours during which jobs are submitted.")] = 4,
+    futures: Annotated[int, typer.Option(help="Number of futures of each snapshot; 0 for no advice.")] = 50,
+    compare: Annotated[Path | None, typer.Option(help="Only compare the outputs in a folder.")] = None,
+) -> None:
+    """Play a random day on a real Slurm, and compare the simulation with it."""
+    if compare is None:
+        if shape not in SHAPES:
+            raise typer.BadParameter(f"a shape of {', '.join(SHAPES)} is needed, found {shape!r}")
+        play(out, seed, shape, jobs, hours)
+    for line in lines_of(compare or out, futures):
+        print(line, flush=True)
+
+
+# --- the day -------------------------------------------------------------------------------------------------
+
+
+def play(out: Path, seed: int, shape: str, jobs: int, hours: float) -> None:
+    """Start the cluster on the fast clock, submit a day, and keep what the commands print."""
+    missing = [name for name in PROGRAMS if shutil.which(name) is None]
+    if missing:
+        raise SystemExit(f"missing: {', '.join(missing)}; apt-get install {PACKAGES}")
+    scripts = Path(os.environ.get("HPCSIMKIT_SHARED", "../shared")) / "slurm/cluster"
+    if not scripts.is_dir():
+        raise SystemExit(f"the scripts of the cluster are needed, found no {scripts} (HPCSIMKIT_SHARED)")
+    root = Path("/tmp") / f"witness-{os.getpid()}"
+    environment = {**os.environ, "ROOT": str(root), "WITNESS_SEED": str(seed), "WITNESS_SHAPE": shape}
+    environment = {name: value for name, value in environment.items() if name != "PYTHONPATH"}
+    root.mkdir(mode=0o755)
+    try:
+        subprocess.run(["bash", scripts / "setup.sh", "fast"], env=environment, check=True)
+        subprocess.run(["pkill", "-x", "munged"])  # the fast clock has one of its own
+        shutil.copyfile(Path(__file__).with_name("load.py"), root / "loadf.py")
+        _with_other_lengths(root / "fast.sh", jobs, hours)
+        fast = ["faketime", "-f", "+0 x60", "bash", str(root / "fast.sh")]
+        subprocess.run(fast, cwd=root, env=environment, check=True)
+    finally:
+        _collect(root, out)
+        subprocess.run(["bash", scripts / "stop.sh"], env=environment)
+        _end(root)
+
+
+def _with_other_lengths(script: Path, jobs: int, hours: float) -> None:
+    """Let the script submit another number of jobs, print its lists, and look back over its whole day."""
+    text = script.read_text()
+    text = text.replace("loadf.py 240 14400", f"loadf.py {jobs} {int(hours * 3600)}")
+    text = re.sub(r"--starttime \S+", "--starttime now-3days", text)
+    lists = "".join(f"{' '.join(command)} > {name}\n" for name, command in LISTS.items())
+    script.write_text(text + lists + "cp /etc/slurm/slurm.conf /etc/slurm/gres.conf .\n")
+
+
+def _collect(root: Path, out: Path) -> None:
+    """Copy what the commands printed."""
+    out.mkdir(parents=True, exist_ok=True)
+    for name in ("fast.sacct", "fast_full.sacct", "loadf.out", *CONFIGURATION, *LISTS):
+        if (root / name).is_file():
+            shutil.copyfile(root / name, out / name)
+    if (root / "snapf").is_dir():
+        shutil.copytree(root / "snapf", out / "snapshots", dirs_exist_ok=True)
+
+
+def _end(root: Path) -> None:
+    """End the processes that the folder knows of."""
+    for file in (root / "run").glob("*.pid"):
+        text = file.read_text().strip()
+        if text.isdecimal():
+            try:
+                os.kill(int(text), signal.SIGTERM)
+            except ProcessLookupError:
+                continue
+
+
+# --- the comparison --------------------------------------------------------------------------------------------
+
+
+def lines_of(day: Path, futures: int) -> Iterator[str]:
+    """Yield the measures of a day, each with its bar."""
+    profile = Slurm.read(_configuration(day))
+    snapshots = sorted(path.parent for path in day.glob("snapshots/*/sprio.txt"))
+    yield from _priorities(profile, snapshots)
+    yield from _shares(profile, snapshots)
+    log = day / "fast_full.sacct"
+    experiment = Experiment.of_flags({"log": str(log), "slurm": str(day / "conf"), "policies": [CONFIGURED]})
+    case = Case.of(experiment, CONFIGURED)
+    found = ask(ValidationQuestion(case=case))
+    waits = found.validation.table.iloc[0]
+    low, high = BARS["ratio"]  # type: ignore[misc]
+    yield f"jobs: {waits.jobs}, mean wait {waits.recorded:.0f} s on record, {waits.simulated:.0f} s simulated"
+    yield f"ratio of mean waits: {waits.ratio:.3f} (bar {low} to {high})"
+    yield f"KS distance of waits: {waits.ks:.3f} with a tolerance of 60 s (bar {BARS['ks']})"
+    yield from found.causes.sentences()
+    for snapshot in snapshots if futures else ():
+        yield from _advice(case, snapshot, log, futures)
+
+
+def _configuration(day: Path) -> Path:
+    """Return a folder with the configuration alone."""
+    folder = day / "conf"
+    folder.mkdir(exist_ok=True)
+    for name in (*CONFIGURATION, *LISTS):
+        if (day / name).is_file():
+            shutil.copyfile(day / name, folder / name)
+    return folder
+
+
+def _priorities(profile: Slurm, snapshots: list[Path]) -> Iterator[str]:
+    each = [job for snapshot in snapshots for job in waiting(profile, snapshot) if not job.exclusive]
+    near = [job for job in each if abs(floor(job.computed) - job.printed) <= BARS["priority"] + 1]
+    if each:
+        yield f"priorities within {BARS['priority']:g} (and one of rounding) of sprio: {len(near)} of {len(each)}"
+
+
+def _shares(profile: Slurm, snapshots: list[Path]) -> Iterator[str]:
+    equal = total = 0
+    for snapshot in snapshots:
+        printed = [share for share in shares(snapshot / "sshare.txt") if share.user]
+        found = fair_shares(profile, {(share.account, share.user): share.norm_usage for share in printed})
+        total += len(printed)
+        equal += sum(
+            abs(share.fair_share - found[share.account, share.user]) <= BARS["share"] for share in printed
+        )
+    if total:
+        yield f"fair shares equal to sshare in six digits: {equal} of {total}"
+
+
+def _advice(case: Case, snapshot: Path, log: Path, futures: int) -> Iterator[str]:
+    """Yield the errors of the windows for a snapshot, beside those of ``squeue --start``."""
+    at = int((snapshot / "at").read_text())
+    truth = _starts(log)
+    question = AdviceQuestion.of_queue(
+        case, str(snapshot / "squeue.json"), at, futures=futures, calibration=0
+    )
+    found = ask(question).table
+    table = found.assign(truth=[truth.get(job, -1) for job in found["job_id"]])
+    table = table[table["truth"] >= at]
+    planned = _planned(snapshot / "squeue.txt")
+    both = table.assign(planned=[planned.get(job, -1) for job in table["job_id"]])
+    both = both[both["planned"] >= 0]
+    if not len(table):
+        return
+    inside = table["truth"].between(table["low"], table["high"]).mean()
+    yield (
+        f"snapshot {snapshot.name}: {len(table)} jobs, error of the middle {_error(table, 'middle'):.0f} s, as "
+        f"requested {_error(table, 'as_requested'):.0f} s, {inside:.0%} of the starts in the windows; on the "
+        f"{len(both)} jobs that squeue plans: {_error(both, 'middle'):.0f} s, squeue {_error(both, 'planned'):.0f} s"
+    )
+
+
+def _error(table: pandas.DataFrame, column: str) -> float:
+    return float((table[column] - table["truth"]).abs().mean())
+
+
+def _starts(log: Path) -> dict[str, int]:
+    """Return the start of each job on record."""
+    heading, *lines = log.read_text().splitlines()
+    names = heading.split("|")
+    first, start = names.index("JobID"), names.index("Start")
+    found: dict[str, int] = {}
+    for line in lines:
+        cells = line.split("|")
+        if cells[start].isdecimal():
+            found.setdefault(cells[first], int(cells[start]))
+    return found
+
+
+def _planned(file: Path) -> dict[str, int]:
+    """Return the starts that Slurm plans for waiting jobs."""
+    found = {}
+    for line in file.read_text().splitlines()[1:]:
+        cells = line.split("|")
+        if cells[5] == "PENDING" and cells[10] != "N/A":
+            found[cells[0]] = int(pandas.Timestamp(cells[10], tz="UTC").timestamp())
+    return found
+
+
+if __name__ == "__main__":
+    sys.exit(typer.run(main))
