@@ -21,12 +21,15 @@ author = "the hpcsimkit authors"
 copyright = "the hpcsimkit authors"
 version = release = __version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_copybutton"]
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_copybutton"]
 exclude_patterns = ["_build", "_generated/*.md"]  # pages of the reference include what lies in _generated
 smartquotes = False  # --flags keep their two dashes
 nitpicky = True
 nitpick_ignore_regex = [(r"py:.*", r"(?!hpcsimkit\.).*")]  # other libraries, and words in types
 suppress_warnings = ["ref.python"]  # names of attributes that several classes have
+
+nb_execution_mode = "off"  # notebooks show what is stored in them: `python -m tests.notebooks` stores it
+nb_mime_priority_overrides = [("html", "text/html", 0), ("html", "image/png", 1)]
 
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3

@@ -37,6 +37,8 @@ if TYPE_CHECKING:
         MinusMeanWait,
         Utilisation,
     )
+    from hpcsimkit.agents.spaces.running_jobs import RunningJobs
+    from hpcsimkit.agents.spaces.seat_encoders import Flat, OneJob, Places
     from hpcsimkit.agents.training.a2c import A2C
     from hpcsimkit.agents.training.callbacks import Callback, Pruning
     from hpcsimkit.agents.training.cross_entropy import CrossEntropy, CrossEntropySettings
@@ -100,6 +102,12 @@ _NAMES = LazyNames(
             "MinusMeanBoundedSlowdown",
             "MinusMeanWait",
             "Utilisation",
+        ),
+        "agents.spaces.running_jobs": ("RunningJobs",),
+        "agents.spaces.seat_encoders": (
+            "Flat",
+            "OneJob",
+            "Places",
         ),
         "agents.training.a2c": ("A2C",),
         "agents.training.callbacks": (
@@ -189,6 +197,7 @@ __all__ = [
     "External",
     "FinalScore",
     "Fixed",
+    "Flat",
     "Generated",
     "Improvement",
     "InTurn",
@@ -198,7 +207,9 @@ __all__ = [
     "MinusMeanWait",
     "ModelAgent",
     "Observation",
+    "OneJob",
     "PPOSettings",
+    "Places",
     "Player",
     "Pruning",
     "QueueSlots",
@@ -208,6 +219,7 @@ __all__ = [
     "Replay",
     "RequestsAndMachines",
     "Reward",
+    "RunningJobs",
     "SB3Settings",
     "SB3Trainer",
     "Scenario",

@@ -1,4 +1,7 @@
-"""Cells run in a fresh kernel of Jupyter, and what they show."""
+"""Cells run in a fresh kernel of Jupyter, and what they show.
+
+``python -m tests.notebooks [NAME ...]`` runs the notebooks of the documentation, and stores what their cells show.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ import sys
 import warnings
 from collections.abc import Iterable
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import nbformat
@@ -45,3 +49,39 @@ def run_cells(cells: Iterable[str], folder: Path) -> list[list[Any]]:
 def kinds_of(outputs: Iterable[Any]) -> set[str]:
     """The types of data that some outputs have: ``image/png``, ``text/html`` ..."""
     return {kind for output in outputs for kind in output.get("data", {})}
+
+
+PLACE = ROOT / "docs" / "notebooks"
+NAMES = sorted(path.stem for path in PLACE.glob("*.ipynb"))
+
+
+def read(name: str) -> Any:
+    """A notebook of the documentation."""
+    return nbformat.read(PLACE / f"{name}.ipynb", as_version=4)
+
+
+def texts_of(cell: Any) -> list[str]:
+    """What a cell prints and shows as text; pictures have none, and places in memory none that is the same again."""
+    shown = []
+    for output in cell.get("outputs", ()):
+        data = output.get("data", {})
+        if "image/png" not in data and "text/plain" in data:
+            shown.append(data["text/plain"])
+        elif output.output_type == "stream":
+            shown.append(output.text)
+    return shown
+
+
+def main() -> None:
+    """Run notebooks and store their outputs, without times and counts of executions."""
+    for name in sys.argv[1:] or NAMES:
+        with TemporaryDirectory() as folder:
+            notebook = executed(read(name), Path(folder))
+        for cell in notebook.cells:
+            cell.metadata = {}
+        nbformat.write(notebook, PLACE / f"{name}.ipynb")
+        print(name)
+
+
+if __name__ == "__main__":
+    main()

@@ -265,6 +265,7 @@ def check_examples(page: Path, empty_folder: Path, *, as_typed: bool) -> None:
     printed = None
     for block in blocks(page):
         if block.file:
+            (empty_folder / block.file).parent.mkdir(parents=True, exist_ok=True)
             (empty_folder / block.file).write_text(block.text, encoding="utf-8")
         elif block.language == "python":
             printed = run_python(block, namespace)

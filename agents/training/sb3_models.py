@@ -30,6 +30,7 @@ from stable_baselines3.dqn.policies import DQNPolicy, QNetwork
 from hpcsimkit.agents.agent import Agent
 from hpcsimkit.agents.model_agent import ModelAgent
 from hpcsimkit.agents.networks.numpy_networks import Dense
+from hpcsimkit.agents.spaces.seat_encoders import Flat
 from hpcsimkit.envs.environment import SchedulingEnv
 from hpcsimkit.errors import UsageError
 
@@ -74,15 +75,17 @@ def agent_of(
         The model is none, has other observations or actions than the environment, or its environment is
         wrapped in a way that cannot be repeated; the message names it.
     """
+    flat = isinstance(env.encoder, Flat)
+    encoder = env.encoder.encoder if isinstance(env.encoder, Flat) else env.encoder
     lost = [*_in_model(model), *_in_wrappers(model)]
     if not lost:
         _must_be_none(model, _of_another(model, env))
-        return Agent(env.encoder, env.mask, dense_of(model), env.stage, sample=sample, about=about)
+        return Agent(encoder, env.mask, dense_of(model), env.stage, sample=sample, about=about)
     if not hasattr(model, "predict"):
         _must_be_none(model, iter(lost))
     if not [*_in_wrappers(model)]:
         _must_be_none(model, _of_another(model, env))
-    return ModelAgent(model, env.encoder, env.mask, stage=env.stage, sample=sample, about=about)
+    return ModelAgent(model, encoder, env.mask, stage=env.stage, flat=flat, sample=sample, about=about)
 
 
 def _in_model(model: Any) -> Iterator[str]:

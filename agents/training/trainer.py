@@ -38,6 +38,8 @@ from hpcsimkit.agents.training.workers import Workers
 from hpcsimkit.errors import UsageError
 from hpcsimkit.io.files import make_folder, write_bytes
 from hpcsimkit.io.interruption import Stopped
+from hpcsimkit.io.progress_bar import counting
+from hpcsimkit.jobs.views import views
 
 __all__ = ["BEST", "CHECKPOINT", "CURVE", "LAST", "Learned", "Outcome", "Round", "State", "Trainer"]
 
@@ -69,6 +71,17 @@ class Round(NamedTuple):
     sums: list[float]
     measures: dict[str, float]
     episodes: int | None = None
+
+
+class Counted(Callback):
+    """Callback that shows the steps so far in a progress bar."""
+
+    def __init__(self, count: Callable[[float], None]) -> None:
+        self.count = count
+
+    def on_update(self, report: Report) -> None:
+        """Show the steps."""
+        self.count(report.steps)
 
 
 class State(NamedTuple):
@@ -223,6 +236,7 @@ class Trainer(ABC, Generic[Outcome]):
         tensorboard: bool = False,
         tell: Callable[[Report], None] = lambda report: None,
         callbacks: Sequence[Callback] = (),
+        progress: bool = False,
     ) -> Outcome:
         """Train to the end and return the best outcome (without a validation, the last).
 
@@ -238,6 +252,8 @@ class Trainer(ABC, Generic[Outcome]):
             Function called with the report of every round, to show progress; also by :meth:`prepare`.
         callbacks : sequence of Callback
             Callbacks after every round and every validation of this run.
+        progress : bool
+            Whether to show a progress bar. Default: False.
 
         Raises
         ------
@@ -264,7 +280,8 @@ class Trainer(ABC, Generic[Outcome]):
         is_shown = tensorboard and folder is not None and not self.workers.rank
         board = TensorBoard(folder / TENSORBOARD, self.steps) if is_shown and folder is not None else None
         try:
-            self._run(folder, board, tell, callbacks)
+            with counting(self.total, self.unit, shown=progress) as count:
+                self._run(folder, board, tell, [Counted(count), *callbacks] if progress else callbacks)
         finally:
             if board is not None:
                 board.close()
@@ -275,6 +292,24 @@ class Trainer(ABC, Generic[Outcome]):
             self._checkpoints(folder).forget_before()
             self.workers.least(self.rounds)  # a barrier: the folder is complete, and may be moved
         return self.outcome(self._best[1] if self._best is not None else self.agents())
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the mean return of the episodes of each round over the steps, and return the axes.
+
+        Parameters
+        ----------
+        ax : Axes, optional
+            Axes to draw on; by default those of a new figure.
+        """
+        return views().plot_training(self, ax)
+
+    def __repr__(self) -> str:
+        done = self.curve[-1].steps if getattr(self, "curve", None) else 0
+        return f"<{type(self).__name__}: {done:,} of {self.total:,} {self.unit}>"
+
+    def _repr_html_(self) -> str:
+        """Return the settings, the state and the learning curve, for notebooks."""
+        return str(views().training_html(self))
 
     def _run(
         self,

@@ -89,7 +89,7 @@ TASKS: dict[str, dict[str, tuple[str, ...]]] = {
             *("Encoder", "QueueWindow", "RequestsAndMachines", "Mask", "Slots", "QueueSlots"),
             *("AcceptReject", "JobMachine", "Reward", "MinusMeanWait", "MinusMeanBoundedSlowdown"),
             *("FinalScore", "Improvement", "Utilisation", "Episodes", "Windows", "Generated", "Fixed"),
-            *("InTurn", "AnyOf", "Dispatch", "TwoLevel"),
+            *("InTurn", "AnyOf", "Dispatch", "TwoLevel", "OneJob", "RunningJobs", "Places", "Flat"),
         ),
     },
     "Train and use an agent": {

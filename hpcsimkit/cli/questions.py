@@ -22,6 +22,7 @@ from hpcsimkit.cli.flags import (
     option,
     takes,
 )
+from hpcsimkit.errors import UsageError
 from hpcsimkit.io.printable import show
 from hpcsimkit.io.units import is_whole_number
 
@@ -210,6 +211,7 @@ def explain(
 @examples(
     "advise KTH-SP2.swf.gz --at 20000000",
     'advise march.sacct --machines machines.csv --at 2024-03-20T12:00:00 --what-if "nodes=4,time=2:00:00"',
+    "advise --queue squeue.json --history march.sacct --slurm /etc/slurm",
 )
 @takes(*OF_JOBS, *OF_CLUSTERS, *OF_RUNS, *OF_ENGINES, **_common("<log>-advice"))
 def advise(
@@ -240,6 +242,23 @@ def advise(
             help="Hypothetical request, such as nodes=4,time=2:00:00; repeat the option for several.  [none]",
         ),
     ] = None,
+    queue: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="Live queue: output of squeue --json, scontrol show job or sacct --parsable2.  [none]",
+        ),
+    ] = None,
+    history: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LOG", help="Log of the jobs that have ended, beside a queue.  [SOURCE, or the queue]"
+        ),
+    ] = None,
+    recorded: Annotated[
+        bool,
+        typer.Option("--recorded", help="Jobs have started until then as the log records, not as simulated."),
+    ] = False,
     **options: Any,
 ) -> None:
     """Say when the jobs that wait at a time will start.
@@ -247,14 +266,22 @@ def advise(
     Simulates a log, and from a time of it many futures, with run times and arrivals drawn from its past.
     Prints for each waiting job the times before which it starts with a probability of 10, 50 and 90 %,
     calibrated at earlier times of the log, and the start if all jobs ran as long as requested. Writes them as
-    windows.csv, windows.json and advice.png.
+    windows.csv, windows.json and advice.png. With the live queue of Slurm (--queue), the futures begin with
+    the jobs that run and wait in it, and the log has those that have ended.
     """
     from hpcsimkit.experiments.questions.advise import AdviceQuestion
 
-    case = _case(policy, {"source": source, **options})
+    if history is not None and (source is not None or queue is None):
+        raise UsageError("--history names the log beside a --queue, in place of a log as the argument")
+    if queue is not None and recorded:
+        raise UsageError("--recorded is for a log: jobs of a --queue have started as it says")
+    case = _case(policy, {"source": source or history or queue, **options})
     when = int(at) if at is not None and is_whole_number(at.removeprefix("-")) else at
-    question = AdviceQuestion(
-        case=case, at=when, futures=futures, calibration=calibration, requests=requests or ()
+    about: dict[str, Any] = {"futures": futures, "calibration": calibration, "requests": requests or ()}
+    question = (
+        AdviceQuestion(case=case, at=when, recorded=recorded, **about)
+        if queue is None
+        else AdviceQuestion.of_queue(case, queue, when, **about)
     )
     _answer(question, f"{case.jobs.name}-advice", options)
 

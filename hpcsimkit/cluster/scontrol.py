@@ -29,6 +29,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from hpcsimkit.errors import UsageError
+from hpcsimkit.io.budget import refuse_beyond
 from hpcsimkit.io.units import MIG, is_whole_number, resource_of, total_of
 
 __all__ = [
@@ -188,6 +189,8 @@ class _Notes:
 def nodes_of_scontrol(text: str, path: str | os.PathLike[str]) -> tuple[list[Node], dict[str, int]]:
     """Return the nodes in the output of ``scontrol show node``, and notes on those that cannot be used.
 
+    Lists of nodes with the same amounts, as in slurm.conf, are read as well.
+
     Parameters
     ----------
     text : str
@@ -207,25 +210,29 @@ def nodes_of_scontrol(text: str, path: str | os.PathLike[str]) -> tuple[list[Nod
     [Node(name='gpu1', cpus=32, memory=2097152, features=['ib', 'a100'], devices={'gpus:a100': 4, 'gpus': 4})]
     """
     places: dict[str, str] = {}
-    nodes = []
+    nodes: list[Node] = []
     notes: dict[str, int] = {}
     for place, values in blocks_of(text, path, NODE):
         try:
             node = _node(values)
-            if node.name in places:
-                raise UsageError(f"it is listed already in {places[node.name].removesuffix(': ')}")
+            names = expanded(node.name)
+            twice = next((name for name in names if name in places), None)
+            if twice is not None:
+                name, place_of_first = twice if len(names) > 1 else "it", places[twice].removesuffix(": ")
+                raise UsageError(f"{name} is listed already in {place_of_first}")
         except UsageError as error:
             notes[f"{place}node {values[NODE]!r}: {error}"] = 1
             continue
-        places[node.name] = place
-        nodes.append(node)
+        refuse_beyond("machines", len(nodes) + len(names), path)
+        places |= dict.fromkeys(names, place)
+        nodes += [node._replace(name=name) for name in names]
     if not nodes:
         raise UsageError(next(iter(notes), f"{path}: nodes are needed, found none"))
     return nodes, notes
 
 
 def _node(values: dict[str, str]) -> Node:
-    key = "CPUEfctv" if "CPUEfctv" in values else "CPUTot"
+    key = next((key for key in ("CPUEfctv", "CPUTot", "CPUs") if key in values), "CPUTot")
     cpus, memory = whole_of(key, values.get(key, "")), whole_of("RealMemory", values.get("RealMemory", ""))
     if cpus is None or memory is None:
         raise UsageError("CPUTot and RealMemory are needed, found no number")
@@ -301,7 +308,7 @@ def _table(values: dict[str, str], machines: Collection[str] | None, notes: _Not
     }
     table |= {key: notes.unless(read) for key, read in readers.items()}
     table["default"] = values.get("Default", "NO").upper() == "YES" or None
-    table["exclusive"] = values.get("OverSubscribe", "").upper() == "EXCLUSIVE" or None
+    table["exclusive"] = _rule_of_sharing(values) == "EXCLUSIVE" or None
     table["shared"] = _sharing(values)
     table |= {key: _listed(values.get(name, "")) for key, name in LISTS.items()}
     if None not in (table["max_time"], table["default_time"]) and table["default_time"] > table["max_time"]:
@@ -314,9 +321,14 @@ def _table(values: dict[str, str], machines: Collection[str] | None, notes: _Not
     return {key: table[key] for key in ranked if table[key] is not None}
 
 
+def _rule_of_sharing(values: dict[str, str]) -> str:
+    """Return the rule of sharing nodes; versions before 15.08 print it as ``Shared``."""
+    return values.get("OverSubscribe", values.get("Shared", "NO")).upper()
+
+
 def _sharing(values: dict[str, str]) -> str | None:
     """Return the rule of sharing nodes that cannot be simulated, as Slurm prints it; None for none."""
-    rule = values.get("OverSubscribe", "NO").upper()
+    rule = _rule_of_sharing(values)
     kind, _, number = rule.partition(":")
     if kind in ("FORCE", "YES") and number != "1":
         return f"OverSubscribe={rule}"

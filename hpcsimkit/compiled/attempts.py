@@ -117,7 +117,7 @@ def duration(restart: RestartRules, work: int, again: int) -> int:
 
 
 @machine_code
-def _progress(restart: RestartRules, elapsed: int, work: int, again: int, why: int) -> tuple[int, int]:
+def progress(restart: RestartRules, elapsed: int, work: int, again: int, why: int) -> tuple[int, int]:
     """Return the work that a stopped attempt keeps, and that it loses [s]; mirrors ``Restart.progress``."""
     elapsed = max(elapsed - again * restart.cost, 0)
     saved, done = 0, elapsed
@@ -136,7 +136,7 @@ def record_stop(
     attempts: Attempts, restart: RestartRules, row: int, work: int, start: int, now: int, mode: int, why: int
 ) -> None:
     """Enter that an attempt with some work to do [s] was stopped; mirrors ``Ledger.stop``."""
-    kept, lost = _progress(restart, now - start, work, attempts.again[row], why)
+    kept, lost = progress(restart, now - start, work, attempts.again[row], why)
     log, place = attempts.log, attempts.counters[STOPPED]
     log[0, place], log[1, place], log[2, place], log[3, place] = row, attempts.joined[row], start, now
     log[4, place], log[5, place], log[6, place], log[7, place] = mode, why, kept, lost

@@ -17,6 +17,7 @@ from hpcsimkit.compiled.attempts import (
     RestartRules,
     duration,
     next_return,
+    progress,
     record_stop,
     return_later,
     take_return,
@@ -160,12 +161,12 @@ def replan(
         if counters[PLANNED] == now:
             counters[PLANNED] = NO_LIMIT
         counters[PASSES] += 1
-        _order(jobs, rules, state, attempts, now)
+        _order(jobs, rules, restart, state, attempts, now)
         if machines is not None and places is not None:
             _distribute_machines(jobs, restart, state, attempts, machines, places, now)
         else:
             _distribute(jobs, rules, restart, state, attempts, now)
-        _plan_next(jobs, rules, state, attempts, now)
+        _plan_next(jobs, rules, restart, state, attempts, now)
 
 
 @pasted
@@ -219,14 +220,22 @@ def _weight(jobs: Columns, rules: Rules, row: int) -> int:
 
 
 @machine_code
-def _attained(state: State, attempts: Attempts, row: int, now: int) -> int:
-    """Return the time for which a job has run so far, without what it has lost [s]; mirrors ``attained``."""
-    since = now - state.start_time[row] if state.state[row] == RUNNING else 0
-    return int(attempts.kept[row] + since)
+def _attained(
+    jobs: Columns, restart: RestartRules, state: State, attempts: Attempts, row: int, now: int
+) -> int:
+    """Return the work that a job has done so far, without what it has lost [s]; mirrors ``attained``."""
+    kept = attempts.kept[row]
+    if state.state[row] != RUNNING:
+        return int(kept)
+    elapsed, work = now - state.start_time[row], jobs.run_time[row] - kept
+    done, lost = progress(restart, elapsed, work, attempts.again[row], PREEMPTED)
+    return int(kept + done + lost)
 
 
 @called
-def _order(jobs: Columns, rules: Rules, state: State, attempts: Attempts, now: int) -> None:
+def _order(
+    jobs: Columns, rules: Rules, restart: RestartRules, state: State, attempts: Attempts, now: int
+) -> None:
     """Sort the jobs that are present; those with equal keys keep their order.
 
     Mirrors ``Replanning.schedule`` and the methods ``ordered``.
@@ -238,19 +247,21 @@ def _order(jobs: Columns, rules: Rules, state: State, attempts: Attempts, now: i
             count += 1
     counters[PRESENT] = count
     if rules.kind == ATTAINED:
-        _queue_up(jobs, rules, state, attempts, now)
+        _queue_up(jobs, rules, restart, state, attempts, now)
         return
     for position in range(count):
-        scores[position] = _score(jobs, rules, state, attempts, rows[position], now)
+        scores[position] = _score(jobs, rules, restart, state, attempts, rows[position], now)
     sort(state.listing, count)
 
 
 @machine_code
-def _score(jobs: Columns, rules: Rules, state: State, attempts: Attempts, row: int, now: int) -> float:
+def _score(
+    jobs: Columns, rules: Rules, restart: RestartRules, state: State, attempts: Attempts, row: int, now: int
+) -> float:
     """Return the key of a job."""
     if rules.kind == SIZE:
         return float(jobs.size[row])
-    attained = _attained(state, attempts, row, now)
+    attained = _attained(jobs, restart, state, attempts, row, now)
     if rules.kind == GITTINS:
         service = float(attained * _weight(jobs, rules, row))
         return service if state.counters[LEARNT] < rules.least else -_index(rules, state, service)
@@ -288,7 +299,9 @@ def _beyond(past: Numbers, count: int, service: float) -> int:
 
 
 @pasted
-def _queue_up(jobs: Columns, rules: Rules, state: State, attempts: Attempts, now: int) -> None:
+def _queue_up(
+    jobs: Columns, rules: Rules, restart: RestartRules, state: State, attempts: Attempts, now: int
+) -> None:
     """Move jobs to the queues that their service demands; mirrors ``LAS.ordered``."""
     counters, rows, served = state.counters, state.listing.rows, state.served
     waited, counters[SEEN_AT] = now - counters[SEEN_AT], now
@@ -297,9 +310,9 @@ def _queue_up(jobs: Columns, rules: Rules, state: State, attempts: Attempts, now
         if served[PLACE, row] < 0:
             served[PLACE, row], served[NUMBER, row] = 0, counters[NUMBERED]
             counters[NUMBERED] += 1
-    _move(jobs, rules, state, attempts, RUNNING, waited, now)
+    _move(jobs, rules, restart, state, attempts, RUNNING, waited, now)
     if rules.promote:
-        _move(jobs, rules, state, attempts, WAITING, waited, now)
+        _move(jobs, rules, restart, state, attempts, WAITING, waited, now)
     for position in range(counters[PRESENT]):
         state.listing.scores[position] = served[PLACE, rows[position]]
     sort(state.listing, counters[PRESENT])
@@ -307,14 +320,21 @@ def _queue_up(jobs: Columns, rules: Rules, state: State, attempts: Attempts, now
 
 @machine_code
 def _move(
-    jobs: Columns, rules: Rules, state: State, attempts: Attempts, of_state: int, waited: int, now: int
+    jobs: Columns,
+    rules: Rules,
+    restart: RestartRules,
+    state: State,
+    attempts: Attempts,
+    of_state: int,
+    waited: int,
+    now: int,
 ) -> None:
     """Move running or waiting jobs to other queues, behind all others, in the order of their arrival."""
     listing, kept, moved = state.listing, 0, 0
     rows, aside, count = listing.rows, listing.other_rows, state.counters[PRESENT]
     for position in range(count):
         row = rows[position]
-        if state.state[row] == of_state and _moves(jobs, rules, state, attempts, row, waited, now):
+        if state.state[row] == of_state and _moves(jobs, rules, restart, state, attempts, row, waited, now):
             aside[moved] = row
             moved += 1
         else:
@@ -334,10 +354,17 @@ def _move(
 
 @machine_code
 def _moves(
-    jobs: Columns, rules: Rules, state: State, attempts: Attempts, row: int, waited: int, now: int
+    jobs: Columns,
+    rules: Rules,
+    restart: RestartRules,
+    state: State,
+    attempts: Attempts,
+    row: int,
+    waited: int,
+    now: int,
 ) -> bool:
     """Return whether a job moves to another queue; mirrors ``LAS._demote`` and ``LAS._promote``."""
-    place, attained = state.served[PLACE, row], _attained(state, attempts, row, now)
+    place, attained = state.served[PLACE, row], _attained(jobs, restart, state, attempts, row, now)
     served = attained - state.served[FORGIVEN, row]
     if state.state[row] == RUNNING:
         reached = place < len(state.thresholds) and (
@@ -498,7 +525,9 @@ def _subtract(machines: Machines, row: int) -> None:
 
 
 @called
-def _plan_next(jobs: Columns, rules: Rules, state: State, attempts: Attempts, now: int) -> None:
+def _plan_next(
+    jobs: Columns, rules: Rules, restart: RestartRules, state: State, attempts: Attempts, now: int
+) -> None:
     """Plan the next pass besides those after events; mirrors the methods ``schedule``."""
     counters, rows = state.counters, state.listing.rows
     if rules.kind == GITTINS:
@@ -512,23 +541,26 @@ def _plan_next(jobs: Columns, rules: Rules, state: State, attempts: Attempts, no
         for position in range(counters[PRESENT]):
             row = rows[position]
             state.listing.scores[position] = 2 * state.served[PLACE, row] + (state.state[row] == WAITING)
-            at = _next_move(jobs, rules, state, attempts, row, now)
+            at = _next_move(jobs, rules, restart, state, attempts, row, now)
             if at > now:
                 counters[PLANNED] = min(counters[PLANNED], at)
         sort(state.listing, counters[PRESENT])
 
 
 @machine_code
-def _next_move(jobs: Columns, rules: Rules, state: State, attempts: Attempts, row: int, now: int) -> int:
+def _next_move(
+    jobs: Columns, rules: Rules, restart: RestartRules, state: State, attempts: Attempts, row: int, now: int
+) -> int:
     """Return the time at which a job changes its queue [s], or an earlier one; mirrors ``LAS._wake``."""
     place = state.served[PLACE, row]
-    served = _attained(state, attempts, row, now) - state.served[FORGIVEN, row]
+    served = _attained(jobs, restart, state, attempts, row, now) - state.served[FORGIVEN, row]
     if state.state[row] == RUNNING and place < len(state.thresholds):
         weight, threshold = _weight(jobs, rules, row), state.thresholds[place]
         if weight == 0:
             return now
         missing = threshold - (served if rules.published else served * weight)
-        return int(now - (-missing // weight))
+        idle = max(attempts.again[row] * restart.cost - (now - state.start_time[row]), 0)  # of its restart
+        return int(now + idle - (-missing // weight))
     if rules.promote and state.state[row] == WAITING and place > 0 and served > 0:
         return int(now + int(served * rules.promote - state.served[WAITED, row]))
     return now

@@ -1,5 +1,8 @@
 """Registration of the environments with Gymnasium, so that ``gymnasium.make("hpcsimkit/Order-v0")`` works.
 
+Code that takes nothing but a name is given ``"hpcsimkit:hpcsimkit/OrderFlat-v0"``: the part before the colon
+is the module that Gymnasium imports first.
+
 Gymnasium takes long to load, and hpcsimkit is mostly used without it. The names are therefore registered at
 once if Gymnasium is loaded already, and otherwise as soon as it is loaded.
 """
@@ -17,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["NAMES", "register"]
 
-NAMES = ("order", "backfill", "dispatch")
+NAMES = ("order", "backfill", "backfiller", "inspector", "gate", "placement", "preemptor", "dispatch")
 """Functions of :mod:`hpcsimkit.agents.standard`, each of which makes an environment."""
 
 REGISTRY = "gymnasium.envs.registration"
@@ -34,9 +37,13 @@ def register() -> None:
 
 def _register_with(registry: ModuleType) -> None:
     for name in NAMES:
-        identifier = f"hpcsimkit/{name.capitalize()}-v0"
-        if identifier not in registry.registry:
-            registry.register(identifier, entry_point=f"hpcsimkit.agents.standard:{name}")
+        made = f"hpcsimkit.agents.standard:{name}"
+        for suffix, options in (("", {}), ("Flat", {"flat": True})):
+            identifier = f"hpcsimkit/{name.capitalize()}{suffix}-v0"
+            if identifier not in registry.registry:
+                registry.register(
+                    identifier, entry_point=made, vector_entry_point=f"{made}_vector", kwargs=options
+                )
 
 
 class _RegistryFinder:

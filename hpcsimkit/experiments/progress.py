@@ -11,6 +11,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from hpcsimkit.experiments.console import grouped, number_text
+from hpcsimkit.io.progress_bar import counting
 
 if TYPE_CHECKING:
     from hpcsimkit.agents.training.learning_curve import Report
@@ -61,28 +62,14 @@ def show_tasks(
     progress : bool
         Whether a bar of tqdm is shown; a notebook has its own kind. Default: False.
     """
-    if not progress:
-        yield lambda task, done: None
-        return
     done = dict.fromkeys(sizes, 0)
-    with _tqdm()(total=sum(sizes.values()), unit=f" {unit}") as bar:
+    with counting(sum(sizes.values()), unit, shown=progress) as count:
 
         def tell(task: str, ended: int) -> None:
-            bar.update(max(ended - done[task], 0))
             done[task] = max(ended, done[task])
+            count(sum(done.values()))
 
         yield tell
-
-
-def _tqdm() -> Any:
-    """Return the bar of tqdm for this place; a notebook without widgets has that of terminals."""
-    import warnings
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of widgets that are not installed
-        from tqdm.auto import tqdm
-
-    return tqdm
 
 
 @contextmanager

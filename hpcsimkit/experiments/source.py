@@ -34,7 +34,12 @@ from hpcsimkit.experiments.parts.named_parts import (
 from hpcsimkit.experiments.parts.on_machines import fitting, place_of, without
 from hpcsimkit.experiments.parts.trust import Trust, code_in, importing, version_of
 from hpcsimkit.experiments.settings.checked_table import ALLOW_CODE, Problem, Table
-from hpcsimkit.experiments.settings.keywords import READ_FROM_TEXT, begin_at_of, is_failure_log
+from hpcsimkit.experiments.settings.keywords import (
+    READ_FROM_TEXT,
+    begin_at_of,
+    failure_log_of,
+    is_failure_log,
+)
 from hpcsimkit.experiments.settings.run_table import RunTable
 from hpcsimkit.experiments.settings.toml_lines import Location
 from hpcsimkit.io.files import is_folder, sha256_of_content
@@ -118,6 +123,8 @@ class Source(RunTable):
         By default no capacity is known to be gone or reserved.
     calendar_sha256 : str, optional
         Expected SHA-256 of the file of windows.
+    failures_sha256 : str, optional
+        Expected SHA-256 of the failure log that the key ``failures`` names.
     partition_column : {"partition", "queue", "qos"}
         Column of the log with the partitions of the jobs. Default: ``"partition"``.
     placement : str, optional
@@ -184,6 +191,7 @@ class Source(RunTable):
     slurm_sha256: str | None = None
     calendar: str | list[dict[str, Any]] | None = None
     calendar_sha256: str | None = None
+    failures_sha256: str | None = None
     partition_column: Literal["partition", "queue", "qos"] = "partition"
     placement: str | None = None
     timezone: str | None = Field(None, min_length=1)
@@ -306,10 +314,11 @@ class Source(RunTable):
         for name, digest in HASHES.items():
             if isinstance(path := getattr(self, name), str) and not is_name(path):
                 files |= {name: str(Path(path).absolute()), digest: sha256_of(path)}
-        own = set(Source.model_fields) - {"generate", ALLOW_CODE, *HASHES.values()}
+        own = set(Source.model_fields) - {"generate", ALLOW_CODE, *HASHES.values(), "failures_sha256"}
         kept = self.model_dump(exclude_none=True, include=own)
         if self.failures is not None and is_failure_log(self.failures):
             files["failures"] = str(Path(self.failures).absolute())
+            files["failures_sha256"] = sha256_of(failure_log_of(self.failures)[0])
         fields = files | kept | files
         if self.code:
             fields.setdefault("import_from", str(Path.cwd()))
@@ -328,6 +337,7 @@ class Source(RunTable):
                 values[name] = f"{Path(values[name]).name} ({values.pop(digest)[:8]})"
         if isinstance(log := self.setup.outages, FailureLog):
             values["failures"] = str(log.record)
+            del values["failures_sha256"]
         folder = values.pop("import_from", None)
         if self.code:
             values["code"] = [version_of(code, folder) for code in self.code]
@@ -509,6 +519,8 @@ class Source(RunTable):
         partitions = self.scheduled
         notes = dict(getattr(self.cluster, "notes", {}))
         if isinstance(log := self.setup.outages, FailureLog):
+            assert self.failures is not None
+            _check_hash(failure_log_of(self.failures)[0], self.failures_sha256)
             notes |= log.notes_on(self.cluster or Nodes(1))
         if isinstance(partitions, Partitions):
             notes |= partitions.notes

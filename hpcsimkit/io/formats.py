@@ -17,6 +17,7 @@ class Format(Enum):
     SWF = "log or schedule in the Standard Workload Format (`.swf`)"
     SACCT = "output of `sacct --parsable2`"
     SLURM_JSON = "output of `sacct --json`, `squeue --json` or `scontrol show job --json`"
+    SCONTROL_JOBS = "output of `scontrol show job`"
     PBS = "accounting of PBS or Torque"
     SGE = "accounting of Grid Engine"
     GWF = "log in the Grid Workloads Format (`.gwf`)"

@@ -32,6 +32,7 @@ __all__ = [
     "remarks_on",
     "resume",
     "second_of",
+    "time_on_clock",
 ]
 
 
@@ -163,15 +164,27 @@ def second_of(at: int | str, workload: Workload, who: str) -> int:
     UsageError
         The time lies outside the log, or the log has no dates; the message begins with `who`.
     """
-    if isinstance(at, str):
-        calendar = calendar_of(workload)
-        if calendar is None:
-            raise UsageError(f"{who}: {workload.name} has no dates; seconds of its clock, found {at!r}")
-        at = date(at, calendar.zone) - calendar.start
+    at = time_on_clock(at, workload, who)
     first, last = (int(end(workload.submit_time, initial=0)) for end in (np.min, np.max))
     if not first <= at <= last:
         raise UsageError(f"{who}: a time among the submissions, {first} to {last} s, found {at} s")
     return at
+
+
+def time_on_clock(at: int | str, workload: Workload, who: str) -> int:
+    """Return a time [s of the log's clock], given as such or as a date of its clock.
+
+    Raises
+    ------
+    UsageError
+        The log has no dates; the message begins with `who`.
+    """
+    if not isinstance(at, str):
+        return at
+    calendar = calendar_of(workload)
+    if calendar is None:
+        raise UsageError(f"{who}: {workload.name} has no dates; seconds of its clock, found {at!r}")
+    return date(at, calendar.zone) - calendar.start
 
 
 def resume(job: Job, start: int, allocation: Allocation | None, system: System) -> None:
@@ -251,6 +264,9 @@ def begun_at(result: Result, at: int) -> tuple[Workload, Begun]:
 def begun_of(result: Result, at: int, rows: NDArray[np.intp]) -> Begun:
     """Return the state of a finished run at a time, for another run of some of its jobs.
 
+    Jobs of a recorded schedule may have started on unknown machines or in an unknown partition, where the
+    cluster chooses.
+
     Parameters
     ----------
     result : Result
@@ -262,11 +278,13 @@ def begun_of(result: Result, at: int, rows: NDArray[np.intp]) -> Begun:
     """
     start, placements, started_in = result.start_time, result.placements, result.started_in
     begun = [(place, row) for place, row in enumerate(rows.tolist()) if 0 <= start[row] <= at]
+    placed = [] if placements is None else [each for each in begun if placements.machine_count[each[1]]]
+    named = [] if started_in is None else [each for each in begun if started_in[each[1]]]
     return Begun(
         at,
         {place: int(start[row]) for place, row in begun},
-        {} if placements is None else {place: placements.allocation(row) for place, row in begun},
-        {} if started_in is None else {place: str(started_in[row]) for place, row in begun},
+        {} if placements is None else {place: placements.allocation(row) for place, row in placed},
+        {} if started_in is None else {place: str(started_in[row]) for place, row in named},
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -182,16 +182,21 @@ class Capacity:
         """Return whether the job could start now."""
         return self.cluster.fits(job, self.room_for(job) if self.calendar else self.free)
 
-    def room_for(self, job: Job, level: Level | None = None) -> Level:
+    def room_for(self, job: Job, level: Level | None = None, stopped: Collection[Job] = ()) -> Level:
         """Return the capacity that the job may use if it starts now and runs for as long as estimated.
 
-        It is the free capacity, or the level, except for what the calendar takes meanwhile.
+        It is the free capacity, or a level in which some running jobs are `stopped`, except for what the
+        calendar takes meanwhile.
         """
         if level is None:
             level = self.free
         if not self.calendar:
             return level
-        return self.calendar.level_for(job, level, self.now, self.now + self.estimate(job), self.releases)
+        releases = self.releases
+        if stopped:
+            rows = {each.index for each in stopped}
+            releases = [each for each in releases if each[1] not in rows]
+        return self.calendar.level_for(job, level, self.now, self.now + self.estimate(job), releases)
 
     @property
     def releases(self) -> list[tuple[int, int, Allocation]]:

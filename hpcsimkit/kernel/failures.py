@@ -87,6 +87,9 @@ class FailureEvents:
         each = (some.outages(run.system.cluster, self._first, rng) for some in sources)
         self._coming = merge(*each, key=attrgetter("start"))
         self._begun: list[Outage] = []  # on machines: those that may not be over yet
+        self._started_on: dict[int, list[int]] = {}  # rows of the jobs that have started, by machine
+        for _, row, allocation in () if self._counted else run.system.running.entries:
+            self.started(row, allocation)
         self._incomplete: list[tuple[Outage, int]] = []  # with the number of nodes that are still in use
         self._schedule_next()
 
@@ -113,6 +116,12 @@ class FailureEvents:
             self._incomplete.append((outage, 0))
         self.after_end()
         self._schedule_next()
+
+    def started(self, row: int, allocation: Allocation) -> None:
+        """Note where a job has started, so that the jobs of a machine that fails are found."""
+        if not self._counted:
+            for machine in allocation.machines:
+                self._started_on.setdefault(machine, []).append(row)
 
     def after_end(self) -> None:
         """Take what has become free of nodes that go out of order."""
@@ -169,12 +178,21 @@ class FailureEvents:
         free = np.array_equal(system.free[machines], system.cluster.capacity[machines])
         if free and not system.suspended:
             return  # nobody is there
-        failing = set(machines)
-        places = [(row, had.allocation) for row, had in system.suspended.items()]
-        jobs = sorted(system.running_jobs(), key=self._by_start)
-        places += [(job.index, system.running.allocation(job)) for job in jobs]
-        for row in [row for row, allocation in places if not failing.isdisjoint(allocation.machines)]:
-            run.on_stop(system.jobs[row], Outcome.FAILED, True, 0)
+        rows = dict.fromkeys(row for machine in machines for row in self._started_on.pop(machine, ()))
+        suspended = [row for row, had in system.suspended.items() if self._meets(had.allocation, machines)]
+        running = [row for row in rows if self._runs_on(row, machines)]
+        by_start = sorted((system.jobs[row] for row in running), key=self._by_start)
+        for job in (*(system.jobs[row] for row in suspended), *by_start):
+            run.on_stop(job, Outcome.FAILED, True, 0)
+
+    def _runs_on(self, row: int, machines: Sequence[int]) -> bool:
+        """Return whether a job that has started on some machines still runs on any of them."""
+        system = self._run.system
+        job = system.jobs[row]
+        return job in system.running and self._meets(system.running.allocation(job), machines)
+
+    def _meets(self, allocation: Allocation, machines: Sequence[int]) -> bool:
+        return any(machine in allocation.machines for machine in machines)
 
     def _take_machine(self, machine: int, outage: Outage) -> bool:
         """Take the free capacity of a machine; return whether all of it is out of order."""

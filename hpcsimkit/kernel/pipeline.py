@@ -343,7 +343,7 @@ class Pipeline(Policy):
         """Stop running jobs for a job that does not fit; return its allocation, or None if it must wait."""
         if isinstance(preemptor, External):
             base: Preemptor = preemptor.base
-            while not system.cluster.fits(job, system.room_for(job, base.level(job, system))):
+            while not base.fits_without(job, base.to_stop(job, system), system):
                 candidates = list(preemptor.base.candidates(job, system))
                 options = [*candidates, None]
                 if not candidates or (yield from self._ask_to_stop(job, preemptor, options, system)) is None:

@@ -187,9 +187,16 @@ class Preemptor(Stage):
         """Stop a job that was chosen for `head`; by default it is preempted, and returns to the queue."""
         system.stop(job)
 
-    def level(self, head: Job, system: System) -> Level:
-        """Return the capacity that is free for `head`, or will be without stopping further jobs."""
-        return system.free
+    def to_stop(self, head: Job, system: System) -> Sequence[Job]:
+        """Return the running jobs that were chosen before and will be stopped for `head`; by default none."""
+        return ()
+
+    def fits_without(self, head: Job, jobs: Sequence[Job], system: System) -> bool:
+        """Return whether `head` could start now if some running jobs were stopped."""
+        level = system.free
+        for job in jobs:
+            level = level + self.freed(job, system)
+        return system.cluster.fits(head, system.room_for(head, level, jobs))
 
     def freed(self, job: Job, system: System) -> Allocation:
         """Return what a stop of a running job frees."""
@@ -207,22 +214,21 @@ class Preemptor(Stage):
 
         By default, as many candidates as are needed, without those that turn out not to be.
         """
-        cluster, chosen, level = system.cluster, list[Job](), self.level(head, system)
-        if cluster.fits(head, system.room_for(head, level)):
+        chosen = list(self.to_stop(head, system))
+        before = len(chosen)
+        if self.fits_without(head, chosen, system):
             return ()
         for job in self.candidates(head, system):
             chosen.append(job)
-            level = level + self.freed(job, system)
-            if cluster.fits(head, system.room_for(head, level)):
+            if self.fits_without(head, chosen, system):
                 break
         else:
             return ()
-        for job in chosen[:-1]:
-            less = level - self.freed(job, system)
-            if cluster.fits(head, system.room_for(head, less)):
-                chosen.remove(job)
-                level = less
-        return chosen
+        for job in chosen[before:-1]:
+            others = [each for each in chosen if each is not job]
+            if self.fits_without(head, others, system):
+                chosen = others
+        return chosen[before:]
 
 
 class Admission(Stage):

@@ -8,7 +8,6 @@ from typing import Protocol
 
 from simpy.events import Event
 
-from hpcsimkit.cluster.base import Nodes
 from hpcsimkit.cluster.calendar import Calendar
 from hpcsimkit.cluster.closures import Closures
 from hpcsimkit.cluster.machines import Machines
@@ -24,7 +23,7 @@ from hpcsimkit.kernel.ledger import Ledger
 from hpcsimkit.kernel.observers import Callbacks, Observer
 from hpcsimkit.kernel.parameters import parts
 from hpcsimkit.kernel.past import Past, has_past
-from hpcsimkit.kernel.policy import Policy, Preemptor
+from hpcsimkit.kernel.policy import Policy
 from hpcsimkit.kernel.restart import Progress
 from hpcsimkit.kernel.scheduler import Scheduler, SchedulerParameters
 from hpcsimkit.kernel.stage import Hearing
@@ -244,8 +243,6 @@ class Run(Scheduler):
         for part in parts(self.policy) if calendar else ():
             if isinstance(part, Hearing) and not part.heeds_calendar:
                 raise UsageError(f"{part!r} knows no calendar")
-            if isinstance(part, Preemptor) and isinstance(cluster, Nodes):
-                raise UsageError(f"{part!r} beside a calendar needs machines, found {cluster!r}")
         self._gone = 0
         self._changes = [time for time in system.calendar.times if time > now]
         system.changes_left = len(self._changes)
@@ -407,6 +404,8 @@ class Run(Scheduler):
         else:
             seconds = job.run_time
         self._schedule_end(job, seconds)
+        if self._failures is not None:
+            self._failures.started(job.index, allocation)
         for notify in self.callbacks.on_start:
             notify(job, allocation, self.system)
         if self._gated:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hpcsimkit.cluster.machines import Machines
 from hpcsimkit.cluster.partitions import Partitions
@@ -19,8 +20,17 @@ from hpcsimkit.io.files import write_bytes
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.reports import plots, workload_plots
 from hpcsimkit.reports.availability import plot_availability
-from hpcsimkit.reports.figures import format_duration, image_uri, in_pyplot, new_figure, title
+from hpcsimkit.reports.figures import (
+    axes_of,
+    format_duration,
+    image_uri,
+    in_pyplot,
+    new_figure,
+    style,
+    title,
+)
 from hpcsimkit.reports.given import Given, results_of
+from hpcsimkit.reports.learning_curve import draw_learning_curve, plot_column
 from hpcsimkit.reports.page import rendered_page
 from hpcsimkit.reports.week import plot_week
 from hpcsimkit.reports.zoom import zoom_data
@@ -45,10 +55,12 @@ __all__ = [
     "partitions_html",
     "pipeline_html",
     "plot_results",
+    "plot_training",
     "plot_workload",
     "result_html",
     "summary_of",
     "table",
+    "training_html",
     "workload_html",
 ]
 
@@ -218,6 +230,39 @@ def agent_html(agent: Any, model: str) -> str:
         ),
     ]
     return card(type(agent).__name__, rows)
+
+
+def plot_training(trainer: Any, ax: Any = None) -> Any:
+    """Draw the rewards of a training over its steps, and return the axes."""
+    curve = _curve_of(trainer)
+    own = axes_of(ax, 7.5, 2.5)
+    with style():
+        plot_column(curve, "reward", own)
+        own.set(xlabel=f"training {trainer.unit}", ylabel="reward of the episodes")
+    return own
+
+
+def training_html(trainer: Any) -> str:
+    """Return the settings of a training, its state, and its learning curve."""
+    settings = trainer.plain_settings()
+    curve = _curve_of(trainer)
+    rows = [
+        ("Steps", f"{curve['steps'][-1]:,.0f} of {trainer.total:,}" if len(curve["steps"]) else "not begun"),
+        *((name, value) for name, value in settings.items() if not isinstance(value, dict)),
+    ]
+    drawn = [image(draw_learning_curve(curve, None), "learning curve")] if len(curve["steps"]) > 1 else []
+    return card(f"{type(trainer).__name__} ({trainer.algorithm})", rows, *drawn)
+
+
+def _curve_of(trainer: Any) -> dict[str, NDArray[np.float64]]:
+    """Return the steps, rewards and measures of the rounds of a training."""
+    reports = getattr(trainer, "curve", [])
+    names = dict.fromkeys(name for report in reports for name in report.measures)
+    return {
+        "steps": np.array([float(report.steps) for report in reports]),
+        "reward": np.array([report.reward for report in reports]),
+        **{name: np.array([report.measures.get(name, np.nan) for report in reports]) for name in names},
+    }
 
 
 def machines_html(machines: Machines) -> str:

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from hpcsimkit.cluster import allocation as machines
 from hpcsimkit.cluster.machines import Machines
-from hpcsimkit.cluster.opaque import Allocation, Level
+from hpcsimkit.cluster.opaque import Allocation
 from hpcsimkit.errors import UsageError
 from hpcsimkit.jobs.job import Job
 from hpcsimkit.jobs.workload import Workload
@@ -134,9 +134,8 @@ class PreemptLowerTiers(Preemptor):
 
     def victims(self, head: Job, system: System) -> Sequence[Job]:
         """Return the jobs to stop so that `head` fits; those in their grace only when all are due."""
-        chosen = self._in_grace(head, system)
-        level = self.level(head, system)
-        if chosen and system.cluster.fits(head, system.room_for(head, level)):
+        chosen = self.to_stop(head, system)
+        if chosen and self.fits_without(head, chosen, system):
             due = all(self._graces[job.index] <= system.now for job in chosen)
             return chosen if due else ()
         return super().victims(head, system)
@@ -155,13 +154,6 @@ class PreemptLowerTiers(Preemptor):
         else:
             system.stop(job)
 
-    def level(self, head: Job, system: System) -> Level:
-        """Return the capacity that is free, or will be once lower jobs in their grace are stopped."""
-        level = system.free
-        for job in self._in_grace(head, system):
-            level = level + self.freed(job, system)
-        return level
-
     def freed(self, job: Job, system: System) -> Allocation:
         """Return what a stop of a running job frees: all but its memory if it is suspended."""
         allocation = super().freed(job, system)
@@ -170,8 +162,8 @@ class PreemptLowerTiers(Preemptor):
             return allocation
         return machines.Allocation(allocation.machines, allocation.amounts - kept.amounts)
 
-    def _in_grace(self, head: Job, system: System) -> list[Job]:
-        """Return the running jobs of lower tiers that are to be stopped."""
+    def to_stop(self, head: Job, system: System) -> list[Job]:
+        """Return the running jobs of lower tiers that are in their grace."""
         jobs = [system.jobs[row] for row in self._graces if self._tier[row] < self._tier[head.index]]
         return [job for job in jobs if job in system.running]
 
@@ -195,7 +187,7 @@ class PreemptLowerTiers(Preemptor):
         level: Any = system.free
         for job in lower:
             level = add(level, self.freed(job, system))
-        allocation = system.cluster.place(head, system.room_for(head, level))
+        allocation = system.cluster.place(head, system.room_for(head, level, lower))
         if allocation is None:
             return []
         chosen = set(allocation.machines)

@@ -16,6 +16,7 @@ from hpcsimkit.errors import UsageError
 from hpcsimkit.jobs.job import Job
 from hpcsimkit.kernel.policy import Policy
 from hpcsimkit.kernel.system import System
+from hpcsimkit.results.attempts import Outcome
 
 __all__ = ["LAS", "SRTF", "Gittins", "Replanning", "SmallestPreemptive"]
 
@@ -114,10 +115,23 @@ def _shared(system: System) -> Level:
 
 
 def attained(job: Job, system: System) -> int:
-    """Return the time for which a job has run so far, without what it has lost [s]."""
+    """Return the work that a job has done so far, without what it has lost [s].
+
+    The time of a restart is none: its service would fall back at a stop, and the job be stopped in turn.
+    """
     ledger, row = system.ledger, job.index
-    since = system.now - ledger.starts[row] if ledger.state[row] == 2 else 0
-    return ledger.kept.get(row, 0) + since
+    kept = ledger.kept.get(row, 0)
+    if ledger.state[row] != 2:
+        return kept
+    elapsed, again = system.now - ledger.starts[row], ledger.again(row)
+    return kept + sum(system.restart.progress(elapsed, ledger.work_left(row), again, Outcome.PREEMPTED))
+
+
+def _restarting(job: Job, system: System) -> int:
+    """Return the time for which a running job does no work yet, of its restart [s]."""
+    ledger, row = system.ledger, job.index
+    cost = system.restart.cost if ledger.again(row) else 0
+    return max(cost - (system.now - ledger.starts[row]), 0)
 
 
 class SRTF(Replanning):
@@ -307,7 +321,8 @@ class LAS(Replanning):
             if place < len(self.thresholds):
                 served, weight = self._served(job, system), self._weight(job)
                 if weight:  # on machines, a job may use none of the first resource
-                    times.append(now + self._until(self.thresholds[place], served, weight))
+                    until = self._until(self.thresholds[place], served, weight)
+                    times.append(now + _restarting(job, system) + until)
         for job in self._jobs if self.promote else ():
             row, served = job.index, self._served(job, system)
             if system.ledger.state[row] == 1 and self._place[row] > 0 and served > 0:

@@ -537,3 +537,24 @@ def test_the_curve_as_a_table_and_in_tensorboard(tmp_path: Path, monkeypatch: py
 def test_tensorboard_needs_a_folder() -> None:
     with pytest.raises(UsageError, match="TensorBoard needs a folder"):
         PPO(env(), SHORT).train(tensorboard=True)
+
+
+def test_a_training_shows_itself_and_its_progress(capsys: pytest.CaptureFixture[str]) -> None:
+    from matplotlib.axes import Axes
+
+    settings = PPOSettings(total_timesteps=96, episodes=2, n_steps=16, hidden=(4,))
+    trainer = PPO(env(), settings)
+    assert repr(trainer) == "<PPO: 0 of 96 steps>"
+    assert "not begun" in trainer._repr_html_()
+    trainer.train(progress=True)
+    assert "96/96" in capsys.readouterr().err
+    assert repr(trainer) == "<PPO: 96 of 96 steps>"
+    page = trainer._repr_html_()
+    assert "data:image/png" in page
+    assert "96 of 96" in page
+    ax = trainer.plot()
+    assert isinstance(ax, Axes)
+    assert trainer.plot(ax) is ax
+    silent = PPO(env(), settings)
+    silent.train()
+    assert capsys.readouterr() == ("", "")

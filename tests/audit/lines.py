@@ -43,6 +43,7 @@ from tests.fuzz.seeds import (
     RESERVATIONS,
     SACCT,
     SCONTROL,
+    SCONTROL_JOBS,
     SGE,
     SLURM_FILES,
     SLURM_JSON,
@@ -127,7 +128,7 @@ def files() -> Files:
     """Return the files beside which a command line runs, by their paths."""
     texts = {
         "log.swf": swf(), "weeks.swf": log_of_weeks(), "jobs.sacct": SACCT, "table.csv": TABLE, "pods.csv": OPENB, "philly.csv": PHILLY,
-        "eagle.csv": EAGLE, "jobs.json": SLURM_JSON, "20240101": PBS, "accounting": SGE, "batsim.json": BATSIM, "grid.gwf": GWF, "sets.csv": JOB_SETS, "machines.csv": MACHINES_CSV, "machines.toml": MACHINES_TOML, "nodes.txt": NODES,
+        "eagle.csv": EAGLE, "jobs.json": SLURM_JSON, "jobs.txt": SCONTROL_JOBS, "20240101": PBS, "accounting": SGE, "batsim.json": BATSIM, "grid.gwf": GWF, "sets.csv": JOB_SETS, "machines.csv": MACHINES_CSV, "machines.toml": MACHINES_TOML, "nodes.txt": NODES,
         "partitions.toml": PARTITIONS, "partitions.txt": SCONTROL, "calendar.toml": CALENDAR, "reservations.txt": RESERVATIONS, "failures.csv": FAILURES, "experiment.toml": EXPERIMENT, "sweep.toml": SWEEP,
         "training.toml": SHORT, "trainings.toml": TRAININGS, "cush.toml": CUSH, "paper/plan.toml": PLAN,
         "paper/published.toml": PUBLISHED, "paper/report.md.jinja": PAGE, "curve.csv": "steps,validation\n10,5.5\n20,4.5\n", "policy.json": json.dumps({"policy": "sjf+easy", "log": "kth"}),
@@ -288,6 +289,10 @@ LINES: dict[str, tuple[Line, ...]] = {
         again(
             f"advise {PARTITIONED} --futures 2 --calibration 1 --what-if time=60 -q --out out",
             F.SACCT, F.MACHINES, F.PARTITIONS, F.PROVENANCE,
+        ),
+        line(
+            f"advise {PARTITIONED} --queue jobs.txt --futures 2 --calibration 0 -q --out out",
+            F.SACCT, F.MACHINES, F.PARTITIONS, F.SCONTROL_JOBS,
         ),
     ),
     "what-if": (again("what-if log.swf --set nodes+=2 -q --out out", F.SWF, F.PROVENANCE),),

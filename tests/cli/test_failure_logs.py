@@ -51,6 +51,14 @@ def test_another_content_is_another_run(cli: CLI, folder: Path) -> None:
     assert ends(folder) == [100, 180, 400]
 
 
+def test_a_saved_experiment_knows_the_content_of_its_failure_log(cli: CLI, folder: Path) -> None:
+    arguments = ("--no-report", "-q", "-o")
+    assert cli("compare", folder / "x.toml", *arguments, folder / "out").code == 0
+    (folder / "failures.csv").write_text("node,start,end\nn1,50,80\n")
+    line = cli("compare", folder / "out/experiment.toml", *arguments, folder / "again").line()
+    assert "failures.csv: a text with SHA-256" in line
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

@@ -218,6 +218,23 @@ def test_nodes_of_scontrol_that_cannot_be_used_are_noted(
     assert re.search(message, note)
 
 
+def test_lists_of_nodes_are_expanded(tmp_path: Path) -> None:
+    """slurm.conf has several nodes in a line, with other names of the same keys."""
+    text = "NodeName=n[08-10],login CPUs=8 RealMemory=1\nNodeName=n10 CPUTot=8 RealMemory=1\n"
+    machines = read(tmp_path, text, "nodes.txt")
+    assert machines.names == ("n08", "n09", "n10", "login")
+    (note,) = machines.notes
+    assert re.search("nodes.txt:2: node 'n10': it is listed already in .*nodes.txt:1$", note)
+    twice = read(
+        tmp_path, "NodeName=n1 CPUs=8 RealMemory=1\nNodeName=n[1-2] CPUs=8 RealMemory=1\n", "nodes.txt"
+    )
+    assert twice.names == ("n1",) and re.search(
+        "n1 is listed already in .*nodes.txt:1$", next(iter(twice.notes))
+    )
+    with pytest.raises(UsageError, match="Nodes needs a list such as"):
+        read(tmp_path, "NodeName=n[0-9999999] CPUs=8 RealMemory=1\n", "nodes.txt")
+
+
 def test_texts_of_several_lines_in_nodes_of_scontrol(tmp_path: Path) -> None:
     text = SCONTROL.replace(
         "   CfgTRES", "   Reason=disk is full: CPUTot=1 is not meant\nsee NodeName=other\n   CfgTRES"

@@ -28,7 +28,7 @@ from hpcsimkit.envs.vector_environment import SchedulingVecEnv
 from hpcsimkit.errors import UsageError
 from hpcsimkit.kernel.setup import Setup
 from hpcsimkit.policies.one_seat.dispatch import Dispatch
-from hpcsimkit.workloads import burst, default_workload, read_swf
+from hpcsimkit.workloads import burst, default_workload, read_swf, write_swf
 
 LOG = default_workload(np.random.default_rng(3), jobs=300)
 SLOTS = 8
@@ -487,7 +487,65 @@ def test_gymnasium_is_not_loaded_with_hpcsimkit() -> None:
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
-@pytest.mark.parametrize("name", ["Order", "Backfill", "Dispatch"])
+SEATS_BY_NAME = ("Order", "Backfill", "Backfiller", "Inspector", "Gate", "Placement", "Preemptor", "Dispatch")
+
+
+@pytest.mark.parametrize("name", SEATS_BY_NAME)
+def test_flat_observations_by_name_are_the_others_in_a_row(name: str) -> None:
+    env, flat = (gymnasium.make(f"hpcsimkit/{name}{suffix}-v0") for suffix in ("", "Flat"))
+    (seen, _), (row, _) = env.reset(seed=3), flat.reset(seed=3)
+    for _ in range(20):
+        assert row.tolist() == seen.ravel().tolist()
+        action = int(np.flatnonzero(env.unwrapped.action_masks())[-1])  # type: ignore[attr-defined]
+        (seen, *rest), (row, *others) = env.step(action), flat.step(action)
+        assert rest[:3] == others[:3]
+        if rest[1]:
+            break
+
+
+@pytest.mark.parametrize("name", ["Order", "Gate", "Preemptor"])
+def test_vectors_by_name_step_as_single_environments_do(name: str) -> None:
+    vector = gymnasium.make_vec(f"hpcsimkit/{name}-v0", num_envs=2, vectorization_mode="vector_entry_point")
+    env = gymnasium.make(f"hpcsimkit/{name}-v0")
+    seen, _ = vector.reset(seed=5)
+    assert seen[0].tolist() == env.reset(seed=5)[0].tolist()
+    for _ in range(3):
+        seen, rewards, *_ = vector.step(np.zeros(2, dtype=int))
+        single, reward, *_ = env.step(0)
+        assert seen[0].tolist() == single.tolist()
+        assert rewards[0] == reward
+
+
+def test_options_of_a_name() -> None:
+    log = default_workload(np.random.default_rng(2), jobs=80)
+    options: dict[str, Any] = {
+        "log": log,
+        "policy": "sjf+easy",
+        "reward": "MinusMeanWait",
+        "jobs": 40,
+        "slots": 4,
+    }
+    env: Any = gymnasium.make("hpcsimkit/Order-v0", **options).unwrapped
+    assert repr(env.policy) == "Pipeline(order=External(base=SJF()), backfiller=EASY(), window=4)"
+    assert (env.reward, env.episodes.jobs, env.encoder) == (MinusMeanWait(), 40, QueueWindow(4))
+    env.reset(seed=0)
+    assert env.episode.simulation.workload.name == log.name
+    own = gymnasium.make(
+        "hpcsimkit/Order-v0", encoder=QueueWindow(3), mask=Slots(3), policy=Pipeline(External(), window=3)
+    )
+    assert own.observation_space.shape == (4, 5)
+    with pytest.raises(UsageError, match="unknown policy 'sfj'"):
+        gymnasium.make("hpcsimkit/Order-v0", policy="sfj")
+
+
+def test_a_log_of_a_name_is_a_path_too(tmp_path: Path) -> None:
+    write_swf(default_workload(np.random.default_rng(2), jobs=80), tmp_path / "log.swf")
+    env: Any = gymnasium.make("hpcsimkit/Order-v0", log=str(tmp_path / "log.swf"), jobs=40).unwrapped
+    env.reset(seed=0)
+    assert env.episode.simulation.workload.machine_size == 256
+
+
+@pytest.mark.parametrize("name", [name for name in SEATS_BY_NAME if name not in ("Backfill", "Gate")])
 def test_registered_names(name: str) -> None:
     env = gymnasium.make(f"hpcsimkit/{name}-v0")
     observation, _ = env.reset(seed=0)

@@ -9,15 +9,18 @@ import torch
 from stable_baselines3 import PPO
 from stable_baselines3.common.vec_env import DummyVecEnv
 
-from hpcsimkit import External, Pipeline, Simulation, Workload
+from hpcsimkit import External, Pipeline, Simulation, Workload, compare, default_workload
+from hpcsimkit.agents.model_agent import ModelAgent
 from hpcsimkit.agents.spaces.encoders import QueueWindow
 from hpcsimkit.agents.spaces.masks import Slots
 from hpcsimkit.agents.spaces.rewards import MinusMeanWait
+from hpcsimkit.agents.spaces.seat_encoders import Flat
 from hpcsimkit.agents.training.sb3 import agent_of
 from hpcsimkit.envs.environment import SchedulingEnv
 from hpcsimkit.envs.gymnasium_vector import SchedulingVectorEnv
 from hpcsimkit.envs.interfaces import Episodes
 from hpcsimkit.envs.scenario import Scenario
+from tests.envs import single_file_ppo
 
 SHORT, LONG = 1_000, 10_000
 
@@ -87,3 +90,28 @@ def test_a_single_file_loop_on_the_vector_environment() -> None:
         optimiser.step()
         means.append(float(reward.mean()))
     assert np.mean(means[:5]) < -2.0 and np.mean(means[-5:]) > -1.0
+
+
+@pytest.mark.parametrize("masked", [False, True])
+def test_single_files_of_ppo_run_as_they_are(masked: bool) -> None:
+    """In the style of CleanRL: the name of the environment is all that is changed; its network has a seat at once."""
+    args = single_file_ppo.Args(env_id="hpcsimkit:hpcsimkit/OrderFlat-v0", masked=masked, total_timesteps=256)
+    learned, _ = single_file_ppo.train(args)
+    agent = ModelAgent(learned.actor, QueueWindow(16), flat=True)
+    workload = default_workload(np.random.default_rng(1), jobs=60)
+    assert compare(workload, {"mine": Pipeline(agent, window=16)}).result("mine").finished.all()
+
+
+@pytest.mark.slow
+def test_a_single_file_learns_the_shorter_job() -> None:
+    gymnasium.register("LongAndShort-v0", lambda: environment_of("flat"))
+    args = single_file_ppo.Args(env_id="LongAndShort-v0", masked=True, total_timesteps=8_192)
+    _, returns = single_file_ppo.train(args)
+    assert np.mean(returns[-200:]) > -1.0
+    assert np.mean(returns[:100]) < -2.0
+
+
+def environment_of(kind: str) -> SchedulingEnv:
+    """The environment, with flat observations."""
+    env = environment()
+    return SchedulingEnv(env.episodes, env.policy, Flat(env.encoder), env.mask, env.reward)

@@ -50,6 +50,7 @@ from hpcsimkit.workloads import (
     read_swf,
     swf_text,
 )
+from hpcsimkit.workloads.readers.slurm_queue import read_queue
 
 Files = Mapping[str, bytes]
 
@@ -65,6 +66,38 @@ JobName,ReqMem,ReqCPUs,ReqGPUs,ReqDuration,ActualDuration,Submit,Nodes,Spread,Ex
 job261221,128 GB,16,0,1-00:00:00,20:00:00,1614621600,1,0,0,,0=dgemm,ada
 job261222,1.5 GiB,1,2,60:00,12.5,1614621700,2,1,0,a100&ib,1,ben
 job261223,0 B,4,0,,90,1614708000,1,0,1,,,
+"""
+QUEUE_JSON = """\
+{"jobs": [
+{"job_id": 31, "job_state": ["RUNNING"], "submit_time": {"set": true, "infinite": false, "number": 1704096000}, "start_time": 1704096300,
+"time_limit": {"set": true, "infinite": false, "number": 60}, "tres_req_str": "cpu=4,mem=1G,node=1", "user_name": "ada", "nodes": "node1"},
+{"job_id": 32, "array_job_id": 32, "array_task_string": "1-3%2", "job_state": "PENDING", "submit_time": 1704096360, "eligible_time": 0,
+"time_limit": null, "tres_req_str": "cpu=4,mem=1G,node=1", "user_name": "ben", "state_reason": "Priority", "dependency": "afterok:31"}
+]}
+"""
+SCONTROL_JOBS = """\
+JobId=31 JobName=wrap
+   UserId=ada(1001) GroupId=root(0) MCS_label=N/A
+   Priority=10737 Nice=0 Account=physics QOS=normal
+   JobState=RUNNING Reason=None Dependency=(null)
+   RunTime=00:10:00 TimeLimit=01:00:00 TimeMin=N/A
+   SubmitTime=2024-01-01T10:00:00 EligibleTime=2024-01-01T10:00:00
+   StartTime=2024-01-01T10:05:00 EndTime=2024-01-01T11:05:00 Deadline=N/A
+   Partition=batch AllocNode:Sid=localhost:4059
+   NodeList=node1
+   NumNodes=1 NumCPUs=4 NumTasks=1 CPUs/Task=1
+   TRES=cpu=4,mem=1000M,node=1,billing=4
+   Features=(null) DelayBoot=00:00:00
+
+JobId=32 ArrayJobId=32 ArrayTaskId=1-3%2 JobName=x
+   UserId=ben(1002) GroupId=root(0) MCS_label=N/A
+   Priority=99 Nice=0 Account=chem QOS=normal
+   JobState=PENDING Reason=Priority Dependency=afterok:31(unfulfilled)
+   RunTime=00:00:00 TimeLimit=00:20:00 TimeMin=N/A
+   SubmitTime=2024-01-01T10:06:00 EligibleTime=2024-01-01T10:06:00
+   StartTime=Unknown EndTime=Unknown Partition=batch NodeList=(null)
+   NumNodes=1-2 NumCPUs=4 TRES=cpu=4,mem=1000M,node=1,billing=4
+   Features=(null) DelayBoot=00:00:00
 """
 SLURM_JSON = """\
 {"meta": {"plugins": {"data_parser": "data_parser/v0.0.40"}}, "jobs": [
@@ -509,6 +542,10 @@ def one_parquet(name: str) -> Callable[[], Files]:
 
 DESCRIBE = ("describe", "{}", "--no-picture")
 COMPARE = ("compare", "{}", "--jobs", "20", "-p", "sjf+easy", "--no-report", "--out", "made")
+ADVISE = (
+    "advise", "jobs.sacct", "--machines", "m.csv", "--partitions", "p.toml", "--queue", "{}", "--futures", "2",
+    "--calibration", "0", "--out", "made",
+)  # fmt: skip
 PLACED = ("compare", "{}", "--machines", "m.csv", "-p", "drf+easy", "--no-report", "--out", "made")
 PARTITIONED = (
     "compare", "jobs.sacct", "--machines", "m.csv", "--partitions", "{}", "-p", "fcfs+easy", "--no-report", "--out", "made",
@@ -546,6 +583,10 @@ KINDS: dict[str, Kind] = {
         text_file("2021-03.csv", TABLE), lambda name: days(read_job_table(name).merge(read_job_table(name)), 1, 9)
     ),
     "slurm-json": Kind(text_file("jobs.json", SLURM_JSON), lambda name: _described(read_log(name)), (DESCRIBE,)),
+    "queue": Kind(
+        text_file("jobs.txt", SCONTROL_JOBS, jobs_sacct=SACCT, m_csv=MACHINES_CSV, p_toml=PARTITIONS), read_queue, (ADVISE,)
+    ),
+    "queue-json": Kind(text_file("squeue.json", QUEUE_JSON), read_queue),
     "pbs": Kind(text_file("20240101", PBS), lambda name: _described(read_pbs(name)), (DESCRIBE,)),
     "sge": Kind(text_file("accounting", SGE), lambda name: _described(read_sge(name)), (DESCRIBE,)),
     "sge-json": Kind(text_file("accounting.jsonl", SGE_JSON), lambda name: _described(read_sge(name)), (DESCRIBE,)),

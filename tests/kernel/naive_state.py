@@ -165,17 +165,20 @@ class NaiveState:
         """Counted nodes that are gone."""
         return {0: (sum(w.nodes for w in self.windows if w.start <= at < w.end),)} if self.counted else {}
 
-    def level(self, at: int) -> Level:
-        """What is free now, or as expected at a later time if no job starts."""
+    def level(self, at: int, without: Sequence[Job] = ()) -> Level:
+        """What is free now, or as expected at a later time if no job starts, and some are stopped or go on."""
         level = list(self.empty)
         for job in self.running:
-            if at == self.now or max(job.expected, self.now + 1) > at:
+            if job in without:
+                level = minus(level, self.memory(job) if self.policy.mode == "suspend" else {})
+            elif at == self.now or max(job.expected, self.now + 1) > at:
                 level = minus(level, job.where)
         for until, given in self.down:
             if at == self.now or until > at:
                 level = minus(level, given)
         for job in self.suspended:
-            if at == self.now or at < self.last_release() + job.left:
+            lasts = at == self.now or at < self.last_release() + job.left
+            if lasts and job not in without:
                 level = minus(level, self.memory(job))
         return minus(level, self.gone(self.turned if at == self.now else at))
 
@@ -195,18 +198,24 @@ class NaiveState:
         return {number for window in meets for number in window.machines}
 
     def room(
-        self, job: Job, begin: int, seconds: int, part: Part, beside: Given, reserved: tuple[int, int, Given]
+        self,
+        job: Job,
+        begin: int,
+        seconds: int,
+        part: Part,
+        without: Sequence[Job] = (),
+        reserved: tuple[int, int, Given] = NOTHING,
     ) -> Level:
         """What a job may use of a partition from an instant on for as long as it is expected to take.
 
-        What some jobs that are to be stopped have now is added; a reservation (begin, end, what) is kept.
+        Some jobs are to be stopped, or to go on; a reservation (begin, end, what) is kept.
         """
         end = begin + seconds
         changes = {begin} | {w.start for w in self.windows if self.counted and begin < w.start < end}
         changes |= {reserved[0]} if begin < reserved[0] < end else set()
         levels = []
         for at in changes:
-            level = plus(self.level(at), beside)
+            level = self.level(at, without)
             levels.append(minus(level, reserved[2]) if reserved[0] <= at < reserved[1] else level)
         least: Level = [
             tuple(map(min, *rows)) if len(rows) > 1 else rows[0] for rows in zip(*levels, strict=True)
@@ -214,8 +223,8 @@ class NaiveState:
         shut = self.closed(job, begin, end)
         return [there if n in part.machines and n not in shut else SHUT for n, there in enumerate(least)]
 
-    def now_for(self, job: Job, part: Part, beside: Given | None = None) -> Level:
-        return self.room(job, self.now, self.estimate(job), part, beside or {}, NOTHING)
+    def now_for(self, job: Job, part: Part, without: Sequence[Job] = ()) -> Level:
+        return self.room(job, self.now, self.estimate(job), part, without)
 
     def place(self, job: Job, level: Level) -> Given | None:
         able = [number for number, there in enumerate(level) if there != SHUT and enough(there, job.amounts)]

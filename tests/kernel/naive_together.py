@@ -10,7 +10,6 @@ from typing import Any
 
 from tests.kernel.naive_gates import NEVER, Intervals
 from tests.kernel.naive_state import (
-    NOTHING,
     SHUT,
     Given,
     Job,
@@ -20,7 +19,6 @@ from tests.kernel.naive_state import (
     Part,
     enough,
     minus,
-    plus,
 )
 
 
@@ -106,7 +104,7 @@ class Together(NaiveState):
 
     def resume(self, least: int, part: Part) -> None:
         for job in sorted(self.suspended, key=lambda job: -job.tier):
-            level = self.room(job, self.now, job.left, part, self.memory(job), NOTHING)
+            level = self.room(job, self.now, job.left, part, [job])
             if job.tier >= least and all(
                 min(a - b for a, b in zip(level[n], given, strict=True)) >= 0
                 for n, given in job.where.items()
@@ -335,14 +333,12 @@ class Together(NaiveState):
     def backfill_beside_windows(self, head: Job, part: Part) -> None:
         """Backfill beside a reservation of the head that holds machines throughout its slot."""
         seconds = self.estimate(head)
-        found = (
-            (at, self.place(head, self.room(head, at, seconds, part, {}, NOTHING))) for at in self.ends(part)
-        )
+        found = ((at, self.place(head, self.room(head, at, seconds, part))) for at in self.ends(part))
         begin, where = next((at, where) for at, where in found if where is not None)
         reserved = begin, begin + seconds, where
         for job in sorted(part.waiting, key=self.key):
             if job is not head and job in part.waiting:
-                where = self.place(job, self.room(job, self.now, self.estimate(job), part, {}, reserved))
+                where = self.place(job, self.room(job, self.now, self.estimate(job), part, (), reserved))
                 if where is not None:
                     self.start(job, where, part)
 
@@ -353,11 +349,7 @@ class Together(NaiveState):
         grace = self.policy.grace
 
         def fits_without(jobs: Sequence[Job]) -> bool:
-            beside: Level = [(0,) * len(row) for row in self.empty]
-            for job in jobs:
-                kept = self.memory(job) if self.policy.mode == "suspend" else {}
-                beside = minus(plus(beside, job.where), kept)
-            return self.place(head, self.now_for(head, part, dict(enumerate(beside)))) is not None
+            return self.place(head, self.now_for(head, part, jobs)) is not None
 
         lower = [
             job

@@ -22,6 +22,7 @@ from hpcsimkit.kernel.simulation import Simulation
 from hpcsimkit.kernel.system import System
 from tests.kernel.helpers import Row, run, starts, workload
 from tests.kernel.naive_conservative import SCORES, NaiveConservative
+from tests.kernel.test_attempts import attempts
 
 DRAIN = Calendar([Window(10, 20, 4)])
 """All four nodes are gone from 10 to 20 s."""
@@ -163,6 +164,20 @@ def test_a_policy_that_starts_a_job_into_a_window_is_refused() -> None:
 
     with pytest.raises(ScheduleError, match=r"job 1 at t=0 s needs 4 nodes; 0 are free until it would end"):
         run(workload([(0, 5, 15, 4)], 4), Rash(), calendar=DRAIN)
+
+
+def test_a_preemptor_stops_nobody_for_a_job_that_would_run_into_a_window() -> None:
+    """The first job is expected to end at 5 s; without it, the second one has three nodes up to 10 s, and from 20 s on."""
+    jobs = workload([(0, 30, 5, 2), (1, 20, 20, 3)], 4, queue=[0, 1])
+    result = run(jobs, "fcfs+easy+preempt", calendar=Calendar([Window(10, 20, 2)]))
+    assert attempts(result) == [[(0, 20), (40, 50)], [(20, 40)]]
+
+
+def test_a_preemptor_stops_a_job_in_the_way_of_a_window() -> None:
+    """Beside the window, two nodes are left: those of the first job."""
+    jobs = workload([(0, 30, 30, 2), (1, 20, 20, 2)], 4, queue=[0, 1])
+    result = run(jobs, "fcfs+easy+preempt", calendar=Calendar([Window(10, 20, 2)]))
+    assert attempts(result) == [[(0, 1), (20, 49)], [(1, 21)]]
 
 
 def test_wrong_calendars() -> None:

@@ -169,9 +169,6 @@ def test_a_preemptor_stops_nobody_for_a_machine_that_is_about_to_go() -> None:
     workload = jobs_on_machines(jobs, qos=[0, 1, 1])
     result = simulate(workload, policy, one, Window(10, 20, machines=(0,)))
     assert result.start_time.tolist() == [0, 20, 30] and result.attempts is None
-    counted = Workload({"submit_time": [0], "run_time": [1], "nodes": [1], "qos": [0]}, machine_size=4)
-    with pytest.raises(UsageError, match="beside a calendar needs machines"):
-        simulate(counted, policy, 4, Window(10, 20))
 
 
 def test_promises_are_those_beside_the_windows() -> None:

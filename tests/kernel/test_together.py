@@ -161,8 +161,9 @@ def cases(draw: st.DrawFn, kind: str) -> Case:
     some_outages = (
         [] if kind == "counted partitions" else draw(st.lists(outages_for(kind, empty, horizon), max_size=4))
     )
-    plans = kind in ("machines", "partitions") or (kind == "nodes" and not preempts)
-    some_windows = draw(st.lists(windows_for(kind, empty, count, horizon), max_size=3)) if plans else []
+    some_windows = draw(st.lists(windows_for(kind, empty, count, horizon), max_size=3))
+    if kind == "counted partitions":
+        some_windows = []
     for listed in (some_outages, some_windows) if kind == "nodes" else ():
         while most_at_once(listed) > empty[0][0]:
             listed.pop()

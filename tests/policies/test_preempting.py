@@ -269,6 +269,15 @@ def test_work_is_lost_if_preempted_jobs_begin_anew() -> None:
     assert attempts(result) == [[(0, 30)], [(1, 5), (15, 45)], [(5, 15)]]
 
 
+@pytest.mark.parametrize("policy", [Gittins(least=9, interval=10), LAS(thresholds=(10,), promote=0.1)])
+def test_the_time_of_a_restart_is_no_service(policy: Any) -> None:
+    """Else its end would take back the service of the job, which would be stopped before it has done any work."""
+    result = run(workload([(0, 100, 100, 1), (1, 100, 100, 1)], 1), policy, restart=Restart(cost=30))
+    assert result.attempts is not None
+    assert result.attempts.work.sum() == 200
+    assert 0 < result.attempts.count(2).sum() - 2 < 20
+
+
 def test_tiers_by_the_names_of_a_column() -> None:
     columns = {"submit_time": [0, 1], "run_time": [20, 5], "nodes": [2, 2], "qos": [0, 1]}
     jobs = Workload(columns, machine_size=2, labels={"qos": ("urgent", "normal")})

@@ -408,6 +408,16 @@ def test_rules_of_sharing_that_are_not_simulated_are_noted(tmp_path: Path) -> No
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize("key", ["OverSubscribe", "Shared"])
+def test_whole_nodes_by_the_partition(tmp_path: Path, key: str) -> None:
+    """Old versions of Slurm print the rule as ``Shared``."""
+    path = tmp_path / "p.txt"
+    path.write_text(f"PartitionName=a Nodes=n1 {key}=EXCLUSIVE\nPartitionName=b Nodes=n1 {key}=NO\n")
+    parts = read_partitions(path, Machines(["n1"], ["cpus"], [[8]]))
+    rows = [job(number, "cpu=1,node=1", Partition=name) for number, name in enumerate("ab", start=1)]
+    assert parts.with_rules(read(log_of(*rows))).column("exclusive").tolist() == [1, -1]
+
+
 def test_jobs_of_partitions_that_share_and_do_not(tmp_path: Path) -> None:
     machines = Machines(["n1", "n2"], ["cpus"], [[8], [8]])
     parts = Partitions([Partition("a"), Partition("b", exclusive=True)], machines)
@@ -486,6 +496,7 @@ def test_suspended_time() -> None:
     [
         ("2024-03-01T07:00:00.4", 1_709_276_400), ("2024-03-01 07:00:00.500000", 1_709_276_401), ("1709276400.0", 1_709_276_400),
         ("2024-03-01 07:00:00+00:00", 1_709_276_400), ("2024-03-01 08:00:00 +0100", 1_709_276_400), ("1709276400.7", 1_709_276_401),
+        ("1.7092764e+09", 1_709_276_400),
     ],
 )  # fmt: skip
 def test_fractions_of_seconds(text: str, seconds: int) -> None:
@@ -507,6 +518,26 @@ def test_times_are_read_in_bulk_as_one_by_one(zone: str) -> None:
     values, left = parser.bulk(texts)
     assert not len(left)
     assert values.tolist() == [parser(text) for text in texts]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["2024-03-01T24:30:00", "2024-03-01T23:60:00", "2024-03-01T23:59:60", "2024-02-30T00:00:00", "2024-13-01T00:00:00",
+     "2024-00-01T00:00:00", "2024-01-00T00:00:00", "0000-01-01T00:00:00", "12345678", "2024-03-01T00:00:0x"],
+)  # fmt: skip
+def test_times_that_do_not_exist_are_not_understood(text: str) -> None:
+    rows = job(1, "cpu=1,node=1"), job(2, "cpu=1,node=1", Submit=text)
+    w = read(log_of(*rows))
+    assert w.id.tolist() == [1]
+    assert dict(w.skipped) == {f"Submit not understood (first: line 3: {text!r})": 1}
+
+
+def test_lines_that_were_cut_off_are_not_put_together() -> None:
+    fields = "JobID|JobName|Submit|Start|End|ElapsedRaw|NCPUS\n"
+    cut = "7|a|1709276400|1709276400\n8|b|1709276400|x\n"
+    whole = "9|c|1709276400|1709276400|1709276460|60|4\n"
+    w = read(fields + cut + whole)
+    assert (w.id.tolist(), dict(w.skipped)) == ([9], {"malformed line (first: line 2: 4 cells)": 2})
 
 
 def test_an_hour_that_occurs_twice_follows_the_order_of_events() -> None:

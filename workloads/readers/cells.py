@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, tzinfo
+from decimal import Decimal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +25,7 @@ __all__ = [
     "amount",
     "clock_of",
     "date",
+    "decimal",
     "duration",
     "has_fraction",
     "milliseconds",
@@ -40,18 +42,28 @@ DURATION = re.compile(
 MOMENT = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d{1,9})?( ?(Z|[+-]\d\d:?\d\d))?")
 DAY = re.compile(r"\d{4}-\d\d-\d\d")
 UNIX_TIME = re.compile(r"\d{9,11}(\.\d*)?")
+EXPONENT = re.compile(r"-?\d(?:\.\d{1,17})?[eE]\+?\d{1,2}")
 FRACTION = re.compile(r"\.(\d*)")
 NO_MOMENT = MISSING | {"unknown", "invalid"}
 """Cells that stand for a missing time (in lower case)."""
 
 
+def decimal(text: str) -> str:
+    """Return a number with an exponent, as R and spreadsheets write round ones, without it.
+
+    >>> decimal("1e+05"), decimal("1.7092764E9"), decimal("12"), decimal("1e400")
+    ('100000', '1709276400', '12', '1e400')
+    """
+    return f"{Decimal(text):f}" if EXPONENT.fullmatch(text) and text.isascii() else text
+
+
 def whole(text: str) -> int:
     """Return an integer; a fraction of zero, as added by spreadsheets, is accepted.
 
-    >>> whole("12"), whole("-1"), whole("31000000.0")
-    (12, -1, 31000000)
+    >>> whole("12"), whole("-1"), whole("31000000.0"), whole("1e+05")
+    (12, -1, 31000000, 100000)
     """
-    match = WHOLE.fullmatch(text)
+    match = WHOLE.fullmatch(decimal(text))
     if match is None or not text.isascii():
         raise UsageError(f"a whole number needed, found {text!r}")
     return int(match[1])
@@ -86,7 +98,7 @@ def duration(text: str) -> int:
     """
     if not text.isascii():
         match = None
-    elif SECONDS.fullmatch(text):
+    elif SECONDS.fullmatch(decimal(text)):
         return round(float(text))
     else:
         match = DURATION.fullmatch(text)
@@ -114,7 +126,7 @@ def has_fraction(text: str) -> int:
     >>> has_fraction("12.50"), has_fraction("12.0"), has_fraction("12")
     (1, 0, 0)
     """
-    found = FRACTION.search(text)
+    found = FRACTION.search(decimal(text))
     return int(found is not None and bool(found[1].strip("0")))
 
 
@@ -158,7 +170,7 @@ class Moment:
         """Return the seconds of a cell."""
         if text.lower() in NO_MOMENT:
             return UNKNOWN
-        if UNIX_TIME.fullmatch(text) and text.isascii():
+        if UNIX_TIME.fullmatch(decimal(text)) and text.isascii():
             return round(float(text))
         try:
             if not MOMENT.fullmatch(text) or not text.isascii():

@@ -19,6 +19,7 @@ from array import array
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import lru_cache
 from operator import call
+from types import BuiltinMethodType
 from typing import NamedTuple
 
 import numpy as np
@@ -252,7 +253,10 @@ class _Splitter:
         spelled = [name.lower() for name in names]
         mergeable = {*columns.free, *(columns.lists if separator == "," else ())}
         looks = [columns.looks.get(name) for name in spelled]
-        self.looks = [look and lru_cache(DISTINCT)(look) for look in looks]
+        self.looks = [  # matching a pattern is as quick as keeping what it matches
+            look if look is None or isinstance(look, BuiltinMethodType) else lru_cache(DISTINCT)(look)
+            for look in looks
+        ]
         self.merges = [name in mergeable for name in spelled]
         texts = [place for place, merges in enumerate(self.merges) if merges]
         self.first_text, self.behind_texts = (texts[0], texts[-1] + 1) if texts else (self.width, self.width)

@@ -59,7 +59,7 @@ from hpcsimkit.workloads.readers.tables import (
     whole_ids,
 )
 
-__all__ = ["NO_HEADER", "Size", "read_sacct", "sacct_workload"]
+__all__ = ["NO_HEADER", "RUNNING", "WAITING", "Size", "read_sacct", "read_sacct_table", "sacct_workload"]
 
 Size = Literal["requested", "allocated"]
 
@@ -343,7 +343,7 @@ def read_sacct(
     >>> folder.cleanup()
     """
     return sacct_workload(
-        _read(path, fields),
+        read_sacct_table(path, fields),
         size=size,
         features=features,
         timezone=timezone,
@@ -404,7 +404,7 @@ def sacct_workload(
 # --- lines ---------------------------------------------------------------------------------------------
 
 
-def _read(path: str | os.PathLike[str], fields: str | Sequence[str] | None) -> Table:
+def read_sacct_table(path: str | os.PathLike[str], fields: str | Sequence[str] | None = None) -> Table:
     """Return the fields that are read, in the spelling of `FIELDS`."""
     if isinstance(fields, str):
         fields = [re.sub(r"%-?\d*$", "", field.strip()) for field in fields.split(",")]

@@ -17,7 +17,7 @@ from hpcsimkit.io.units import is_whole_number
 from hpcsimkit.jobs.columns import AMOUNT_LIMIT
 from hpcsimkit.jobs.constraint import bare, counted
 from hpcsimkit.jobs.job import UNKNOWN
-from hpcsimkit.workloads.readers.cells import duration, whole
+from hpcsimkit.workloads.readers.cells import decimal, duration, whole
 from hpcsimkit.workloads.readers.tables import MISSING
 
 __all__ = [
@@ -86,7 +86,7 @@ def count(text: str) -> int:
 
 def _amount(text: str, what: str, unit: int = 1) -> int:
     """Return an amount in whole units, rounded up; `unit` is that of a number without a letter."""
-    if is_whole_number(text, 9):
+    if is_whole_number(text := decimal(text), 9):
         return int(text) * unit
     match = AMOUNT.fullmatch(text)
     if match is None or not text.isascii():

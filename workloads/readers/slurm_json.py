@@ -18,7 +18,7 @@ from hpcsimkit.workloads.readers.json_text import json_of
 from hpcsimkit.workloads.readers.sacct import Size, sacct_workload
 from hpcsimkit.workloads.readers.tables import shown, table_of_records
 
-__all__ = ["read_slurm_json"]
+__all__ = ["cells_of_job", "read_slurm_json"]
 
 NO_VALUE = (0xFFFFFFFE, 0xFFFFFFFFFFFFFFFE, 0xFFFE)
 """Numbers that stand for no value in old versions."""
@@ -83,9 +83,14 @@ def read_slurm_json(
 def _records(jobs: list[Any]) -> Iterator[tuple[int, Mapping[str, str] | str]]:
     for number, job in enumerate(jobs, start=1):
         if isinstance(job, dict):
-            yield number, _of_accounting(job) if isinstance(job.get("time"), dict) else _of_queue(job)
+            yield number, cells_of_job(job)
         else:
             yield number, shown(str(job))
+
+
+def cells_of_job(job: Mapping[str, Any]) -> dict[str, str]:
+    """Return the cells of a job of any of these commands, by the names of the fields of ``sacct``."""
+    return _of_accounting(job) if isinstance(job.get("time"), dict) else _of_queue(job)
 
 
 def _of_accounting(job: Mapping[str, Any]) -> dict[str, str]:
@@ -153,6 +158,10 @@ def _of_queue(job: Mapping[str, Any]) -> dict[str, str]:
         "Constraints": _text(job.get("features")),
         "SubmitLine": "",
         "NodeList": _text(job.get("nodes")),
+        "Reason": _text(job.get("state_reason")),
+        "Dependency": _text(job.get("dependency")),
+        "Priority": _number(job.get("priority")),
+        "Evaluated": _moment(job.get("last_sched_evaluation")),
     }
 
 
@@ -209,6 +218,8 @@ def _id(job: Mapping[str, Any], array: Mapping[str, Any]) -> str:
     whole, task = _number(array.get("job_id")), _number(array.get("task_id"))
     if whole not in ("", "0") and task not in ("", "UNLIMITED"):
         return f"{whole}_{task}"
+    if whole not in ("", "0") and _text(job.get("array_task_string")):
+        return f"{whole}_[{_text(job.get('array_task_string'))}]"
     return _number(job.get("job_id"))
 
 

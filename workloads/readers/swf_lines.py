@@ -65,9 +65,10 @@ def parse_lines(content: bytes) -> Lines:
     """Return the numbers and comments of an SWF text.
 
     A line may end in LF or CR-LF and may contain tabs, trailing blanks, fractions, separators of thousands,
-    names in the fields `NAMED`, and more than 18 fields, which are not read. Fields may be separated by tabs,
-    semicolons, bars or commas. A line of words only is a comment. A line with fewer than 18 fields, or with
-    any other word that is not a finite decimal number, is malformed.
+    names in the fields `NAMED`, words for an unknown value (``-``, ``NaN``, ``N/A``), and more than 18
+    fields, which are not read. Fields may be separated by tabs, semicolons, bars or commas. A line of words
+    only is a comment. A line with fewer than 18 fields, or with any other word that is not a finite decimal
+    number, is malformed.
 
     >>> lines = parse_lines(b"; MaxProcs: 4\\n" + b"1 " * 18 + b"\\n1 2 x\\n")
     >>> lines.fields.shape, lines.line.tolist(), lines.malformed
@@ -175,7 +176,7 @@ def _parse_line(text: bytes, number: int, lines: Lines) -> list[float] | None:
     if text.startswith((b";", b"#")):
         lines.comments.append((number, text))
         return None
-    words = _words(text)
+    words = _numbered(_words(text))
     values: list[float] = []
     names: dict[int, str] = {}
     for place, word in enumerate(words[:FIELD_COUNT]):
@@ -202,6 +203,11 @@ def _parse_line(text: bytes, number: int, lines: Lines) -> list[float] | None:
     return values
 
 
+def _numbered(words: list[bytes]) -> list[bytes]:
+    """Return words with -1 for those that stand for an unknown value."""
+    return [b"-1" if word.lower() in UNKNOWN_WORDS else word for word in words]
+
+
 def _words(text: bytes) -> list[bytes]:
     """Return the fields of a line: words, or cells between separators; a comment behind them is left out."""
     before, comment, _ = text.partition(b";")
@@ -214,12 +220,12 @@ def _words(text: bytes) -> list[bytes]:
     for separator in SEPARATORS:
         cells = [cell.strip().strip(b'"').strip() for cell in text.split(separator)]
         if len(cells) >= FIELD_COUNT:
-            return [b"-1" if cell.lower() in MISSING else cell for cell in cells]
+            return [cell or b"-1" for cell in cells]
     return words
 
 
-MISSING = (b"", b"nan", b"null", b"none")
-"""Cells of tables in lower case that stand for an unknown value."""
+UNKNOWN_WORDS = (b"-", b"nan", b"na", b"n/a", b"null", b"none")
+"""Words in lower case that stand for an unknown value."""
 
 
 def _text(word: bytes) -> str:

@@ -13,7 +13,7 @@ Integers = NDArray[np.int64]
 
 DAY, WEEK = 86_400, 604_800
 
-SHORTEST = 600
+SHORTEST = 60
 """Time of a log from which arrivals are drawn at least [s]."""
 
 RECENT = 26
@@ -24,8 +24,9 @@ class PastArrivals:
     """Submissions of the past, which take the place of those to come.
 
     Each week to come is one of the last weeks, as a whole, so that bursts of submissions and the habits of
-    users stay together. If the log is shorter than a week, days take the place of weeks; if it is shorter
-    than a day, all of it is repeated.
+    users stay together. If the log is shorter than a week, days take the place of weeks. If it is shorter
+    than a day, it does not tell for how long submissions go on: some of it is repeated, for a time between
+    none and the length of the log, which is drawn.
 
     Parameters
     ----------
@@ -54,6 +55,8 @@ class PastArrivals:
         """
         first = int(self._submit[0]) if len(self._submit) else at
         period = next((each for each in (WEEK, DAY) if at - first >= each), at - first)
+        if period < DAY:
+            horizon = min(horizon, int(period * rng.random()))
         rows: list[Integers] = []
         times: list[Integers] = []
         begin = at

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsimkit.experiments.advice.arrivals import DAY, SHORTEST, PastArrivals
+from hpcsimkit.experiments.advice.arrivals import DAY, PastArrivals
+from hpcsimkit.experiments.advice.live import OPEN
 from hpcsimkit.experiments.advice.run_times import PastRunTimes
 from hpcsimkit.experiments.comparison.case import Case
 from hpcsimkit.jobs.job import UNKNOWN
@@ -26,6 +27,9 @@ __all__ = ["Futures", "Moment", "with_request"]
 
 Integers = NDArray[np.int64]
 Columns = Mapping[str, Any]
+
+MARGIN = 600
+"""Time beyond the longest wait as requested for which jobs are drawn at least [s]."""
 
 MEMORY = 60 * DAY
 """Time for which ended jobs stay in the past of a policy that has a memory [s]."""
@@ -68,10 +72,15 @@ class Futures:
         The run of all jobs of the log, from which the state at any time is taken.
     request : mapping, optional
         Columns of a further job, which is submitted at the time in question. Default: none.
+    recorded : bool
+        Whether the result is the schedule on record, in which more may be in use than the cluster has.
+        Default: False.
     """
 
-    def __init__(self, case: Case, result: Result, request: Columns | None = None) -> None:
-        self.case, self.result, self.request = case, result, request
+    def __init__(
+        self, case: Case, result: Result, request: Columns | None = None, *, recorded: bool = False
+    ) -> None:
+        self.case, self.result, self.request, self.recorded = case, result, request, recorded
         self._each, self._attempts = result.by_attempt, result.attempts
         self._job = np.arange(len(result)) if self._attempts is None else self._attempts.job
         self._jobs = result.workload if request is None else with_request(result.workload, request)
@@ -109,8 +118,8 @@ class Futures:
         return Moment(at, self._job[past], self._job[present], waiting, np.concatenate([past, present]))
 
     def next_start(self, moment: Moment) -> Integers:
-        """Return when the waiting jobs start in the run of the log [s]; -1 for a request."""
-        later = np.flatnonzero(self._each.start_time > moment.at)
+        """Return when the waiting jobs start in the run of the log [s]; -1 for a request, and if unknown."""
+        later = np.flatnonzero((self._each.start_time > moment.at) & (self._each.start_time < OPEN))
         found = np.full(len(self._jobs), -1, dtype=np.int64)
         order = later[np.argsort(-self._each.start_time[later], kind="stable")]
         found[self._job[order]] = self._each.start_time[order]  # the first one is written last
@@ -126,7 +135,7 @@ class Futures:
         ran = self._done(moment) + self._elapsed(moment)
         run_times = self._run_times.draw(moment.active, ran, at, futures, rng)
         longest = int(self._as_requested(moment, begun).max(initial=at)) - at
-        horizon = longest + min(longest + SHORTEST, DAY)  # jobs that come may delay what waits
+        horizon = longest + min(longest + MARGIN, DAY)  # jobs that come may delay what waits
         reach = longest // 2
         for run_time in run_times:
             rows, submit_time = self._arrivals.draw(at, horizon, rng)
@@ -159,7 +168,8 @@ class Futures:
 
     def _begun(self, moment: Moment) -> Begun:
         """Return the state at a time, by rows of the run of a future."""
-        return begun_of(self._each, moment.at, moment.attempts)
+        begun = begun_of(self._each, moment.at, moment.attempts)
+        return replace(begun, before="log") if self.recorded else begun
 
     def _starts(
         self, moment: Moment, begun: Begun, run_time: Integers, rows: Integers, submit_time: Integers
@@ -218,7 +228,7 @@ def _again(
     if "id" in columns:
         first = int(workload.id.max(initial=0)) + 1
         columns["id"][len(known) :] = np.arange(first, first + len(rows))
-    for name in ("preceding", "dependency", "array_job"):
+    for name in ("preceding", "dependency", "array_job", "array_limit"):
         if name in columns:
             columns[name][len(known) :] = UNKNOWN
     labels = {name: texts for name, texts in workload.labels.items() if name != "id"}

@@ -22,6 +22,7 @@ from hpcsimkit.experiments.checks.runner import (
 )
 from hpcsimkit.experiments.checks.workloads import machines_of_three_types, random_workloads
 from hpcsimkit.jobs.workload import Workload
+from hpcsimkit.kernel.given_policy import GivenPolicy, policy_of
 from hpcsimkit.kernel.observers import Observer
 from hpcsimkit.kernel.parameters import Parameters, parts
 from hpcsimkit.kernel.policy import Placement, Policy
@@ -39,7 +40,7 @@ LATER = np.iinfo(np.int64).max
 
 
 def check_policy(
-    policy: Policy,
+    policy: GivenPolicy,
     *,
     seed: int = 0,
     workloads: Sequence[Workload] | None = None,
@@ -50,8 +51,9 @@ def check_policy(
 
     Parameters
     ----------
-    policy : Policy
-        The policy to check; each run uses a copy.
+    policy : Policy, Stage or str
+        The policy to check, of which each run uses a copy; a stage, for a pipeline with no other one; or the
+        name of a policy.
     seed : int
         Random seed of the workloads and the runs. Default: 0.
     workloads : sequence of Workload, optional
@@ -94,8 +96,7 @@ def check_policy(
     ...     print(str(error).split(";")[0])
     Hasty() fails 'capacity, starts and ends': job 2 at t=0 s needs 1 nodes
     """
-    if not isinstance(policy, Policy):
-        raise UsageError(f"check_policy needs a Policy, found {policy!r}; put a stage into a Pipeline first")
+    policy = policy_of(policy)
     places = [part for part in parts(policy) if _selects_machines(part)]
     if workloads is None:
         cluster = machines_of_three_types() if cluster is None and places else cluster

@@ -16,6 +16,7 @@ from hpcsimkit.experiments.comparison.experiment import Experiment
 from hpcsimkit.experiments.source import Source
 from hpcsimkit.jobs.job import Job
 from hpcsimkit.jobs.workload import Workload
+from hpcsimkit.kernel.given_policy import GivenPolicy, name_of, policy_of
 from hpcsimkit.kernel.observers import Observer
 from hpcsimkit.kernel.policy import Policy
 from hpcsimkit.kernel.recording import Trace
@@ -70,7 +71,7 @@ class Case:
     def of(
         cls,
         workload: Asked,
-        policy: str | Policy,
+        policy: GivenPolicy,
         cluster: AnyCluster | int | None = None,
         *,
         every: bool = False,
@@ -84,8 +85,8 @@ class Case:
         workload : Workload, path or Experiment, optional
             Jobs, path of a log, or an experiment or the path of its TOML file, which has options of its own;
             by default the built-in workload.
-        policy : str or Policy
-            Name of a policy, or the policy.
+        policy : str, Policy or Stage
+            Name of a policy, the policy, or a stage of a pipeline with no other one.
         cluster : Cluster or int, optional
             Cluster, or number of nodes; by default that of the workload.
         every : bool
@@ -105,9 +106,9 @@ class Case:
         setup = setup_of(cluster, options)
         case = cls(
             workload if isinstance(workload, Workload) else source.workload(cut),
-            policy if isinstance(policy, str) else repr(policy),
+            name_of(policy),
             source,
-            None if isinstance(policy, str) else policy,
+            None if isinstance(policy, str) else policy_of(policy),
             setup,
         )
         case.policy  # noqa: B018 - an unknown name is an error here

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,19 +18,22 @@ from hpcsimkit.engine.store import Store
 from hpcsimkit.engine.task import Task, Tell
 from hpcsimkit.errors import UsageError
 from hpcsimkit.experiments.advice.futures import Futures, Moment, with_request
+from hpcsimkit.experiments.advice.live import Live, live_case, recorded_result
 from hpcsimkit.experiments.advice.request import request_columns
 from hpcsimkit.experiments.advice.windows import Windows, scores, stretched, windows_of
 from hpcsimkit.experiments.comparison.case import Asked, Case
 from hpcsimkit.experiments.comparison.policy_run import RESULT
 from hpcsimkit.experiments.console import grouped, plain_table
 from hpcsimkit.experiments.questions.question import Answer, CaseRun, OfCases, ask, read_seen, write_seen
+from hpcsimkit.experiments.source import sha256_of
 from hpcsimkit.io.files import write_bytes
 from hpcsimkit.io.units import is_whole_number
 from hpcsimkit.jobs.workload import Workload
-from hpcsimkit.kernel.begun import second_of
+from hpcsimkit.kernel.begun import second_of, time_on_clock
 from hpcsimkit.kernel.policy import Policy
 from hpcsimkit.reports.figures import format_duration
 from hpcsimkit.results.result import Result
+from hpcsimkit.results.wait_causes import cause_of
 from hpcsimkit.workloads.readers.local_time import calendar_of
 
 if TYPE_CHECKING:
@@ -57,6 +60,27 @@ RECENT = 0.3
 ABOUT = ("user", "group", "partition", "queue", "qos")
 """Columns of the log that the table of windows repeats."""
 
+MOVED_BY: Mapping[str, str] = {
+    "resources": "a shorter time limit, fewer nodes or less of them, or another partition",
+    "priority": "a shorter time limit or fewer nodes, with which backfill finds a place; another partition",
+    "limits": "ends of running jobs under the same limit; another account or QOS",
+    "array limit": "ends of tasks of its array; a higher limit (scontrol update ArrayTaskThrottle)",
+    "dependencies": "ends of the jobs on which it depends",
+    "begin time or hold": "its begin time",
+    "licences": "ends of jobs that use the licence",
+    "nodes down": "nodes that come back; a shorter limit that ends before a reservation",
+}
+"""What could make a job start earlier, by the cause for which it waits."""
+
+PAGE = "advice.html"
+"""Name of the page."""
+
+HEADINGS = ("requested", "early (10 %)", "middle", "late (90 %)", "as requested")
+READING = (
+    "Times from now on, before which a job starts with a probability of 10, 50 and 90 %; and the start if "
+    "all jobs ran as long as requested and no job came."
+)
+
 NEVER = -1
 """Start time of a request for which the cluster is too small."""
 
@@ -80,6 +104,8 @@ class Advice(Answer):
         Title of the picture.
     clock : str
         Date of the time; empty if the log has none.
+    stuck : mapping of str to str
+        Reasons of the jobs that wait and do not start by themselves, by job. Default: none.
     """
 
     stem = "advice"
@@ -97,6 +123,7 @@ class Advice(Answer):
     known: int
     heading: str = ""
     clock: str = ""
+    stuck: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def tables(self) -> Mapping[str, pandas.DataFrame]:
@@ -106,7 +133,8 @@ class Advice(Answer):
         requested and no job comes; ``low``, ``middle`` and ``high``, before which the job starts with the
         probabilities 0.1, 0.5 and 0.9; ``start_time``, the start in the run of the whole log. ``ahead``
         is the number of waiting jobs with an earlier start as requested. Times of a request for which the
-        cluster is too small are -1.
+        cluster is too small are -1, and so are unknown starts. Jobs of a live queue have the ``reason`` that
+        Slurm states, and ``moved_by``, what could make them start earlier.
         """
         return {"windows": self.table, "requests": self.requests}
 
@@ -132,7 +160,7 @@ class Advice(Answer):
         return draw_windows(self.table, self.requests, self.at, self.heading)
 
     def save(self, folder: Path) -> None:
-        """Write the tables, as CSV and JSON, and the picture.
+        """Write the tables, as CSV and JSON, the page, and the picture.
 
         Raises
         ------
@@ -143,36 +171,77 @@ class Advice(Answer):
         plain = {name: json.loads(table.to_json(orient="records")) for name, table in self.tables.items()}
         text = json.dumps({"at": self.at, **plain}, indent=2)
         write_bytes(folder / "windows.json", f"{text}\n".encode())
+        write_bytes(folder / PAGE, self.page().encode())
 
     @classmethod
     def files(cls) -> list[str]:
         """Return the names of the files, the one to look at last."""
         *tables, picture = super().files()
-        return [*tables, "windows.json", picture]
+        return [*tables, "windows.json", picture, PAGE]
+
+    def page(self) -> str:
+        """Return a page of HTML with the windows of all jobs, which needs no other file."""
+        from hpcsimkit.reports.figures import image_uri
+        from hpcsimkit.reports.page import rendered_page
+
+        titles = {"job": "Waiting jobs", "request": "Hypothetical requests"}
+        tables = [
+            {"title": titles[name], "reading": READING, "headings": headings, "rows": rows}
+            for name, headings, rows in self._shown(len(self.table))
+        ]
+        moves: dict[str, str] = {}
+        if "reason" in self.table:
+            pairs = zip(self.table["reason"].tolist(), self.table["moved_by"].tolist(), strict=True)
+            moves = {reason: text for reason, text in pairs if text}
+        return rendered_page(
+            "advice.html.jinja",
+            title=f"Starts of waiting jobs, {self.clock or self._when}",
+            heading=f"{self.heading}, at {self._when}",
+            tiles=[
+                (grouped(self.running), "jobs that run"),
+                (grouped(len(self.table) + len(self.stuck)), "jobs that wait"),
+                (grouped(self.futures), "futures"),
+            ],
+            tables=tables,
+            moves=moves,
+            stuck=self.stuck,
+            picture=image_uri(self.figure()),
+            note=self._made_of,
+        )
+
+    @property
+    def _when(self) -> str:
+        return f"{self.clock}, second {self.at:,}" if self.clock else f"second {self.at:,}"
+
+    @property
+    def _made_of(self) -> str:
+        calibrated = f"calibrated by {grouped(self.known)} starts before" if self.known else "not calibrated"
+        return f"windows of {grouped(self.futures)} futures, {calibrated}"
+
+    def _shown(self, most: int) -> Iterator[tuple[str, list[str], list[list[str]]]]:
+        """Yield what the rows of a table are, its headings, and its rows: windows as times from now on."""
+        for title, table in (("job", self.table.head(most)), ("request", self.requests)):
+            if len(table):
+                about = [name for name in table.columns if name in (*ABOUT, "nodes", "reason")]
+                if {"queue", "partition"} <= {*about} and table["queue"].equals(table["partition"]):
+                    about.remove("queue")
+                headings = [title, *about, *HEADINGS]
+                yield title, headings, [self._cells(row, about) for row in table.to_dict("records")]
 
     def lines(self) -> Iterator[str]:
         """Yield the windows as times from now on, those of the first jobs in the queue."""
-        when = f"{self.clock}, second {self.at:,}" if self.clock else f"second {self.at:,}"
-        yield f"at {when}: jobs that run: {grouped(self.running)}, that wait: {grouped(len(self.table))}"
-        for title, table in (("job", self.table.head(TOP)), ("request", self.requests)):
-            if len(table):
-                about = [name for name in table.columns if name in (*ABOUT, "nodes")]
-                headings = [
-                    title,
-                    *about,
-                    "requested",
-                    "early (10 %)",
-                    "middle",
-                    "late (90 %)",
-                    "as requested",
-                ]
-                yield plain_table(headings, [self._cells(row, about) for row in table.to_dict("records")])
+        waiting = grouped(len(self.table))
+        yield f"at {self._when}: jobs that run: {grouped(self.running)}, that wait: {waiting}"
+        for _, headings, rows in self._shown(TOP):
+            yield plain_table(headings, rows)
         if not len(self.table):
             yield "no job waits"
+        if self.stuck:
+            named = ", ".join(f"{job} ({reason})" for job, reason in self.stuck.items())
+            yield f"jobs that do not start by themselves: {named}"
         if len(self.table) > TOP:
             yield f"{grouped(len(self.table) - TOP)} further jobs in windows.csv"
-        calibrated = f"calibrated by {grouped(self.known)} starts before" if self.known else "not calibrated"
-        yield f"windows of {grouped(self.futures)} futures, {calibrated}"
+        yield self._made_of
         measures = self.measures
         if measures["mean_absolute_error"] == measures["mean_absolute_error"]:
             yield (
@@ -205,6 +274,12 @@ class AdviceQuestion(OfCases):
     requests : sequence of str
         Hypothetical requests; see
         :func:`~hpcsimkit.experiments.advice.request.request_columns`.
+    recorded : bool
+        Whether jobs have started until then as the log records, and not as in a simulation.
+    queue : str
+        Path of the live queue, whose jobs are among those of the case; empty for none.
+    live : Live, optional
+        The jobs of the case by what the queue says of them.
     """
 
     answers = Advice
@@ -214,6 +289,26 @@ class AdviceQuestion(OfCases):
     futures: int = 200
     calibration: int = 40
     requests: Sequence[str] = ()
+    recorded: bool = False
+    queue: str = ""
+    live: Live | None = None
+
+    @classmethod
+    def of_queue(
+        cls, case: Case, queue: str, at: int | str | None = None, **parameters: Any
+    ) -> AdviceQuestion:
+        """Return the question about the jobs that wait in a live queue; the case has those that have ended.
+
+        Raises
+        ------
+        UsageError
+            A parameter is invalid, or the clocks of the log and of the queue differ.
+        WorkloadError
+            The queue cannot be read.
+        """
+        second = None if at is None else time_on_clock(at, case.jobs, "advise: at")
+        whole, live = live_case(case, queue, second)
+        return cls(case=whole, at=live.at, recorded=True, queue=queue, live=live, **parameters)
 
     def __post_init__(self) -> None:
         if self.futures < 1:
@@ -236,21 +331,28 @@ class AdviceQuestion(OfCases):
     def second(self) -> int:
         """The time [s]."""
         at = int(self.case.jobs.submit_time.max(initial=0)) if self.at is None else self.at
-        return second_of(at, self.case.jobs, "advise: at")
+        return second_of(at, self.case.jobs, "advise: at") if self.live is None else self.live.at
 
     @property
     def own(self) -> dict[str, Any]:
         """Settings of the question, in plain values."""
+        queue = {"queue": f"{Path(self.queue).name} ({sha256_of(self.queue)[:8]})"} if self.queue else {}
         return {
             "at": self.at,
             "futures": self.futures,
             "calibration": self.calibration,
             "requests": list(self.requests),
+            "recorded": self.recorded,
+            **queue,
         }
 
     def look(self, case: Case, folder: Path) -> None:
-        """Simulate the log, and write the result."""
-        case.run().save(folder / RESULT)
+        """Simulate the log, or take its schedule, and write the result."""
+        if self.recorded:
+            ended = np.ones(len(case.jobs), dtype=bool) if self.live is None else self.live.ended
+            recorded_result(case.jobs, ended, case.cluster, case.name).save(folder / RESULT)
+        else:
+            case.run().save(folder / RESULT)
 
     @property
     def tasks(self) -> Sequence[Task]:
@@ -276,10 +378,9 @@ class AdviceQuestion(OfCases):
         """Return the futures of the waiting jobs, or of them and a request."""
         number = what.removeprefix("request")
         if not is_whole_number(number):
-            return Futures(self.case, result)
-        return Futures(
-            self.case, result, request_columns(self.requests[int(number)], result.workload, self.second)
-        )
+            return Futures(self.case, result, recorded=self.recorded)
+        request = request_columns(self.requests[int(number)], result.workload, self.second)
+        return Futures(self.case, result, request, recorded=self.recorded)
 
     def earlier(self, futures: Futures) -> list[Moment]:
         """Return earlier times at which jobs waited whose starts are all known at the time in question."""
@@ -292,7 +393,8 @@ class AdviceQuestion(OfCases):
                 if len(found) == self.calibration:
                     break
                 moment = futures.moment(each)
-                if len(moment.waiting) and futures.next_start(moment).max() <= at:
+                starts = futures.next_start(moment)
+                if len(starts) and starts.min() >= 0 and starts.max() <= at:
                     found.append(moment)
         return sorted(found, key=lambda moment: moment.at)
 
@@ -310,14 +412,16 @@ class AdviceQuestion(OfCases):
 
         futures = Futures(self.case, result)
         moment = futures.moment(self.second)
+        table = _table(result.workload, moment.waiting, *windows("waiting"), futures.next_start(moment))
         return Advice(
             self.second,
-            _table(result.workload, moment.waiting, *windows("waiting"), futures.next_start(moment)),
+            table if self.live is None else _with_reasons(table, self.live.reasons),
             self._of_requests({number: windows(f"request{number}") for number in self._possible}),
             running=len(moment.running),
             futures=self.futures,
             known=len(below),
             heading=f"{self.case.name} on {self.case.jobs.name}",
+            stuck={} if self.live is None else self.live.stuck,
             clock="" if (calendar := calendar_of(result.workload)) is None else calendar.text(self.second),
         )
 
@@ -409,7 +513,14 @@ def _table(
     return pandas.DataFrame(columns).sort_values("as_requested", kind="stable", ignore_index=True)
 
 
-def advise(
+def _with_reasons(table: pandas.DataFrame, reasons: Mapping[str, str]) -> pandas.DataFrame:
+    """Return a table of windows with the reason of each job, and what could make it start earlier."""
+    told = [reasons.get(job, "") for job in table["job_id"].tolist()]
+    moved = [MOVED_BY.get(cause_of(reason), "") for reason in told]
+    return table.assign(reason=told, moved_by=moved)
+
+
+def advise(  # noqa: PLR0913 - all but the first three are keywords
     workload: Asked | Case,
     at: int | str | None = None,
     policy: str | Policy = "fcfs+easy",
@@ -418,6 +529,8 @@ def advise(
     futures: int = 200,
     calibration: int = 40,
     requests: Sequence[str] = (),
+    recorded: bool = False,
+    queue: str = "",
     engine: Engine | None = None,
     **options: Any,
 ) -> Advice:
@@ -441,6 +554,12 @@ def advise(
         Number of earlier times at which the windows are calibrated; 0 for none. Default: 40.
     requests : sequence of str
         Hypothetical requests, such as ``"nodes=4,time=2:00:00"``. Default: none.
+    recorded : bool
+        Whether jobs have started until then as the log records, and not as in a simulation. Default: False.
+    queue : str
+        Path of the live queue of Slurm, at whose time the jobs wait: see
+        :func:`~hpcsimkit.workloads.readers.slurm_queue.read_queue`. The log has the jobs that have ended.
+        Default: none.
     engine : Engine, optional
         Engine that executes the simulations; by default this process.
 
@@ -458,6 +577,11 @@ def advise(
     [['2', 90, 60], ['3', 180, 120]]
     """
     case = workload if isinstance(workload, Case) else Case.of(workload, policy, cluster, **options)
-    question = AdviceQuestion(case=case, at=at, futures=futures, calibration=calibration, requests=requests)
+    about: dict[str, Any] = {"futures": futures, "calibration": calibration, "requests": requests}
+    question = (
+        AdviceQuestion.of_queue(case, queue, at, **about)
+        if queue
+        else AdviceQuestion(case=case, at=at, recorded=recorded, **about)
+    )
     found: Advice = ask(question, engine)
     return found

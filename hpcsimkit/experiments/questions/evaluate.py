@@ -21,14 +21,15 @@ from hpcsimkit.engine.store import Store
 from hpcsimkit.engine.task import Task, Tell
 from hpcsimkit.errors import UsageError
 from hpcsimkit.experiments.comparison.case import Asked, settings_of, setup_of
+from hpcsimkit.experiments.comparison.experiment import Experiment
 from hpcsimkit.experiments.evaluation.evaluation import AGENT, Contest, Evaluation, Given
 from hpcsimkit.experiments.evaluation.tables import Verdict, console_text, verdict_of
 from hpcsimkit.experiments.evaluation.where import Outcomes, measure_of
+from hpcsimkit.experiments.questions.compare import Policies, named_policies
 from hpcsimkit.experiments.questions.question import Answer, Question, ask
 from hpcsimkit.experiments.source import UNDECISIVE, Source, sha256_of
 from hpcsimkit.io.files import write_bytes
 from hpcsimkit.jobs.workload import Workload
-from hpcsimkit.kernel.policy import Policy
 from hpcsimkit.results.metrics import METRICS
 from hpcsimkit.results.result import Result
 from hpcsimkit.results.statistics import Comparison
@@ -293,7 +294,7 @@ class EvaluationRun:
 def evaluate(
     model: str | os.PathLike[str] | Agent | ModelAgent,
     workload: Asked = None,
-    policies: Sequence[str] | Mapping[str, Policy] = ("fcfs+easy", "sjf+easy"),
+    policies: Policies = ("fcfs+easy", "sjf+easy"),
     cluster: AnyCluster | int | None = None,
     *,
     engine: Engine | None = None,
@@ -308,8 +309,9 @@ def evaluate(
     workload : Workload, path or Experiment, optional
         Jobs from which sequences are sampled; path of a log or its name in the catalogue; or an experiment or
         the path of its TOML file, which has options of its own. By default the built-in workload.
-    policies : sequence of str, or mapping of str to Policy
-        Names of the baselines, or baselines by name. Default: ``fcfs+easy`` and ``sjf+easy``.
+    policies : iterable of str, Policy or Stage, or mapping of str to one of these
+        Baselines, as in :func:`~hpcsimkit.experiments.questions.compare.compare`. Default: ``fcfs+easy`` and
+        ``sjf+easy``.
     cluster : Cluster or int, optional
         Cluster, or number of nodes; by default that of the workload.
     engine : Engine, optional
@@ -325,6 +327,8 @@ def evaluate(
     """
     if isinstance(model, Result):
         raise UsageError("evaluate needs an agent, found a result; its metrics are measure(result)")
+    policies = policies if isinstance(policies, Mapping) else list(policies)
+    objects = isinstance(policies, Mapping) or any(not isinstance(each, str) for each in policies)
     own = {*Evaluation.model_fields} - {*Source.model_fields} | {"jobs"}
     options = {name: value for name, value in settings.items() if name not in own}
     source = settings_of(workload, cluster, options)
@@ -332,7 +336,7 @@ def evaluate(
         **{name: value for name, value in settings.items() if name in own},
         "jobs": settings.get("jobs", Evaluation.model_fields["jobs"].default),
         "model": repr(model) if isinstance(model, Agent | ModelAgent) else str(model),
-        "policies": None if isinstance(policies, Mapping) else list(policies),
+        "policies": None if objects else policies,
         "seed": options.get("seed", source.seed),
     }
     evaluation = Evaluation.of_flags({**source.given, **wanted})
@@ -341,7 +345,7 @@ def evaluate(
         workload if isinstance(workload, Workload) else source.workload(),
         Given(
             model if isinstance(model, Agent | ModelAgent) else None,
-            policies if isinstance(policies, Mapping) else None,
+            named_policies(policies, Experiment.model_validate({})) if objects else None,
             setup_of(cluster, options),
         ),
     )

@@ -21,6 +21,7 @@ from hpcsimkit.workloads.readers.cells import date
 __all__ = [
     "READ_FROM_TEXT",
     "begin_at_of",
+    "failure_log_of",
     "failures_of",
     "gates_of",
     "is_failure_log",
@@ -57,7 +58,7 @@ def failures_of(text: str) -> OutageSource:
 rack=1)
     """
     if is_failure_log(text):
-        path, _, cluster = (word.strip() for word in text.partition(","))
+        path, cluster = failure_log_of(text)
         return read_failures(path, cluster=cluster or None)
     failures = _made(Failures, text)
     failures.check()
@@ -71,6 +72,16 @@ def is_failure_log(text: str) -> bool:
     (True, False)
     """
     return "=" not in text and bool(text.strip())
+
+
+def failure_log_of(text: str) -> tuple[str, str]:
+    """Return the path of the failure log that a text names, and the name of the cluster in it, if any.
+
+    >>> failure_log_of("failures.csv, 20")
+    ('failures.csv', '20')
+    """
+    path, _, cluster = (word.strip() for word in text.partition(","))
+    return path, cluster
 
 
 def restart_of(text: str) -> Restart:

@@ -368,7 +368,15 @@ def test_the_command_writes_windows(
     assert "windows of 5 futures, " in said
     assert "what the log knows: mean error" in said
     assert sorted(each.name for each in out.iterdir() if not each.name.startswith(".")) == [
-        *("advice.json", "advice.png", "advice.run.json", "requests.csv", "windows.csv", "windows.json"),
+        *(
+            "advice.html",
+            "advice.json",
+            "advice.png",
+            "advice.run.json",
+            "requests.csv",
+            "windows.csv",
+            "windows.json",
+        ),
     ]
     plain = json.loads((out / "windows.json").read_text())
     assert plain["at"] == int(at)

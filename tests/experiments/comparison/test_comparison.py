@@ -106,7 +106,7 @@ def test_objects_and_machines() -> None:
 def test_options_are_keys_with_the_same_types() -> None:
     """Every key of an experiment is an option, but for those that the command line has other words for."""
     others = {"log", "sha256", "generate", "import_from", "report", "trace", "snapshots"}
-    others |= {"machines_sha256", "partitions_sha256", "calendar_sha256", "slurm_sha256"}
+    others |= {"machines_sha256", "partitions_sha256", "calendar_sha256", "failures_sha256", "slurm_sha256"}
     assert {*OF_EXPERIMENT} == {*Experiment.model_fields} - others
     for name, option in OF_EXPERIMENT.items():
         assert get_origin(option) is Annotated

@@ -206,7 +206,7 @@ def test_every_field_can_be_said_in_toml(tmp_path) -> None:
     }  # fmt: skip
     on_machines = {
         "machines": "m.csv", "machines_sha256": "0" * 64, "placement": "best-fit", "locality": "sierra",
-        "failures": "mtbf=9, repair=5", "restart": "delay=5", "begin_at": "2024-03-01, fcfs",
+        "failures": "mtbf=9, repair=5", "failures_sha256": "0" * 64, "restart": "delay=5", "begin_at": "2024-03-01, fcfs",
     }  # fmt: skip
     in_partitions = {
         "calendar": "c.toml",

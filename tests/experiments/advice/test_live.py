@@ -1,0 +1,213 @@
+"""Advice for the live queue of Slurm, and from the schedule on record: starts by hand."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas
+import pytest
+
+from hpcsimkit import Machines, Workload, advise
+from hpcsimkit.cluster.partitions import Partition, Partitions
+from hpcsimkit.errors import HpcsimkitError, UsageError
+from hpcsimkit.experiments.advice.futures import Futures
+from hpcsimkit.experiments.advice.live import OPEN, recorded_result
+from hpcsimkit.experiments.comparison.case import Case
+from hpcsimkit.run import app
+
+NOW = 1_795_841_000
+
+HISTORY = (
+    "JobID|User|Account|Partition|State|Submit|Start|End|ElapsedRaw|TimelimitRaw|ReqTRES|NodeList\n"
+    + "".join(
+        f"{number}|ada|chem|cpu|COMPLETED|{NOW - 900 + 90 * number}|{NOW - 900 + 90 * number}|{NOW - 840 + 90 * number}|60|2|"
+        "cpu=4,mem=1G,node=1|n1\n"
+        for number in range(1, 9)
+    )
+)
+"""Jobs of one user, of one minute each; the last one ends before `NOW`."""
+
+
+def job(number: int, **about: Any) -> dict[str, Any]:
+    return {
+        "job_id": number, "job_state": "PENDING", "submit_time": NOW, "time_limit": 2, "user_name": "ada",
+        "account": "chem", "partition": "cpu", "tres_req_str": "cpu=4,mem=1G,node=1", "state_reason": "Priority",
+        "last_sched_evaluation": NOW + 30, **about,
+    }  # fmt: skip
+
+
+RUNNING = {
+    "job_state": "RUNNING", "start_time": NOW, "nodes": "n2", "tres_alloc_str": "cpu=4,mem=1G,node=1", "state_reason": "None"
+}  # fmt: skip
+QUEUE = [
+    job(20, **RUNNING),
+    job(21, submit_time=NOW + 1, state_reason="Resources"),
+    job(22, submit_time=NOW + 2),
+    job(23, submit_time=NOW + 3, dependency="afterok:22(unfulfilled)", state_reason="Dependency"),
+    job(24, state_reason="JobHeldUser"),
+]
+"""One job runs for 30 s on the second of two machines; the first one is free, and three jobs wait."""
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "history.sacct").write_text(HISTORY)
+    write_queue(QUEUE)
+    (tmp_path / "machines.toml").write_text(
+        '[[machines]]\nname = "n"\ncount = 2\ncpus = 4\nmemory = "8 GB"\n'
+    )
+    (tmp_path / "partitions.toml").write_text('[[partitions]]\nname = "cpu"\nmachines = ["n1", "n2"]\n')
+    return tmp_path
+
+
+def write_queue(jobs: list[dict[str, Any]]) -> None:
+    Path("squeue.json").write_text(json.dumps({"jobs": jobs}))
+
+
+def asked(*words: str) -> pandas.DataFrame:
+    """Return the windows that the command writes."""
+    few = ("--futures", "5", "--calibration", "0", "--out", "out", "--overwrite")
+    cluster = ("--machines", "machines.toml", "--partitions", "partitions.toml", "-p", "fcfs")
+    app(["advise", *words, *cluster, *few], standalone_mode=False)
+    return pandas.read_csv("out/windows.csv", dtype={"job_id": str}, keep_default_na=False)
+
+
+def starts(table: pandas.DataFrame, column: str) -> dict[str, int]:
+    return {job: time - NOW for job, time in zip(table["job_id"], table[column], strict=True)}
+
+
+def test_jobs_start_beside_those_that_run(capsys: pytest.CaptureFixture[str]) -> None:
+    """All run for a minute, as those before: job 20 until 60, 21 from 30 on, 22 from 60, and 23 from 120."""
+    table = asked("--queue", "squeue.json", "--history", "history.sacct")
+    assert starts(table, "as_requested") == {"21": 30, "22": 120, "23": 240}
+    assert starts(table, "low") == starts(table, "high") == {"21": 30, "22": 60, "23": 120}
+    assert table["start_time"].tolist() == [-1] * 3
+    assert table["reason"].tolist() == ["Resources", "Priority", "Dependency"]
+    assert table["moved_by"].tolist()[2] == "ends of the jobs on which it depends"
+    page = Path("out/advice.html").read_text()
+    for part in (
+        "<dt>24</dt><dd>JobHeldUser</dd>",
+        "<td>Dependency</td>",
+        "data:image/png;base64,",
+        "ends of the jobs on",
+    ):
+        assert part in page
+    assert "http" not in page.replace("http://www.w3.org", "")
+    said = capsys.readouterr().out
+    assert "jobs that run: 1, that wait: 3" in said
+    assert "jobs that do not start by themselves: 24 (JobHeldUser)" in said
+
+
+def test_the_time_of_the_queue_may_be_given() -> None:
+    table = asked("history.sacct", "--queue", "squeue.json", "--at", str(NOW + 45))
+    assert starts(table, "middle") == {"21": 45, "22": 60, "23": 120}
+
+
+def test_a_dependency_on_an_array_waits_for_all_of_its_tasks() -> None:
+    """The two tasks of 30 that are left start at 30 and 60, as only one of them may run at once."""
+    tasks = {"array_job_id": 30, "array_task_string": "1-2%1", "submit_time": NOW + 1}
+    write_queue(
+        [QUEUE[0], job(30, **tasks), job(32, submit_time=NOW + 9, dependency="afterany:30_*(unfulfilled)")]
+    )
+    assert starts(asked("history.sacct", "--queue", "squeue.json"), "middle") == {
+        "30_1": 30,
+        "30_2": 90,
+        "32": 150,
+    }
+
+
+def test_ended_jobs_of_the_queue_are_the_log_if_there_is_no_other() -> None:
+    ended = [
+        {
+            **job(number),
+            **RUNNING,
+            "job_state": "COMPLETED",
+            "submit_time": at,
+            "start_time": at,
+            "end_time": at + 60,
+        }
+        for number, at in ((1, NOW - 500), (2, NOW - 400), (3, NOW - 300))
+    ]
+    write_queue([*ended, *QUEUE])
+    assert starts(asked("--queue", "squeue.json"), "middle") == {"21": 30, "22": 60, "23": 120}
+
+
+def test_a_request_beside_the_queue() -> None:
+    asked("history.sacct", "--queue", "squeue.json", "--what-if", "nodes=2,time=60,cpus=4,partition=cpu")
+    requests = pandas.read_csv("out/requests.csv")
+    assert (requests["middle"] - NOW).tolist() == [180]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--history", "history.sacct"), "--history names the log beside a --queue"),
+        (
+            ("history.sacct", "--history", "history.sacct", "--queue", "squeue.json"),
+            "--history names the log",
+        ),
+        (("history.sacct", "--queue", "squeue.json", "--recorded"), "--recorded is for a log"),
+        (("history.sacct", "--queue", "history.sacct"), "a job that waits or runs is needed, found none"),
+        (("history.sacct", "--queue", "none.json"), "none.json"),
+    ],
+)
+def test_wrong_questions(words: tuple[str, ...], said: str) -> None:
+    with pytest.raises(HpcsimkitError, match=said) as error:
+        asked(*words)
+    assert "\n" not in str(error.value)
+
+
+def test_both_clocks_are_equal() -> None:
+    local = HISTORY.replace(str(NOW - 810), "2026-11-28T04:30:00")
+    Path("history.sacct").write_text(local)
+    with pytest.raises(UsageError, match=r"times of the clock of history are needed .*SLURM_TIME_FORMAT"):
+        asked("history.sacct", "--queue", "squeue.json")
+
+
+# --- the schedule on record ----------------------------------------------------------------------------
+
+
+def log(**columns: Any) -> Workload:
+    about = {"resources": ("cpus",), "labels": {"node_list": ("n1", "n2"), "queue": ("a", "b", "a,b")}}
+    return Workload(columns, **about)
+
+
+def test_starts_ends_and_machines_on_record() -> None:
+    jobs = log(
+        submit_time=[0, 5, 6, 7], run_time=[9, 9, 9, 9], nodes=[1] * 4, cpus=[3, 3, 3, 3],
+        recorded_wait_time=[2, 4, -1, -1], node_list=[0, 1, -1, -1], queue=[0, 2, 1, 1],
+    )  # fmt: skip
+    machines = Machines.of(2, "n", cpus=4)
+    cluster = Partitions([Partition("a", machines=["n1", "n2"]), Partition("b", machines=["n1"])], machines)
+    ended = np.array([True, False, False, True])
+    found = recorded_result(jobs, ended, cluster, "fcfs")
+    assert found.start_time.tolist() == [2, 9, OPEN, -1]
+    assert found.end_time.tolist() == [11, OPEN, OPEN, -1]
+    assert found.placements is not None and found.started_in is not None
+    assert [found.placements.allocation(row).machines for row in range(3)] == [(0,), (1,), ()]
+    assert found.placements.amounts.ravel().tolist() == [3, 3]
+    assert found.started_in.tolist() == ["a", "", "b", "b"]
+    futures = Futures(Case.of(jobs, "fcfs", cluster), found, recorded=True)
+    moment = futures.moment(10)
+    assert (moment.running.tolist(), moment.waiting.tolist()) == ([0, 1], [2])
+    assert futures.next_start(moment).tolist() == [-1]
+
+
+def test_a_log_may_have_more_in_use_than_there_is() -> None:
+    """On record, jobs 1 and 2 run on the same four CPUs; job 3 then starts after both."""
+    jobs = log(
+        submit_time=[0, 0, 5], run_time=[20, 20, 9], requested_time=[20, 20, 9], nodes=[1] * 3, cpus=[4, 4, 4],
+        recorded_wait_time=[0, 0, 90], node_list=[0, 0, 0],
+    )  # fmt: skip
+    found = advise(jobs, 5, "fcfs", Machines.of(1, "n", cpus=4), recorded=True, futures=2, calibration=0)
+    assert found.table[["job_id", "as_requested", "start_time"]].values.tolist() == [["3", 40, 95]]
+
+
+def test_a_log_without_recorded_waits() -> None:
+    jobs = Workload({"submit_time": [0, 5], "run_time": [9, 9], "nodes": [1, 1]}, machine_size=1)
+    with pytest.raises(UsageError, match="recorded waits are needed, found none"):
+        advise(jobs, 5, recorded=True)
