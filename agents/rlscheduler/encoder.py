@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hpcsimkit.agents.spaces.fitting import fit_each
 from hpcsimkit.agents.spaces.shares import HALF_A_DAY, NEARLY_ONE, shares_of
 from hpcsimkit.envs.interfaces import Encode, Encoder, Observation
 from hpcsimkit.jobs.job import UNKNOWN
@@ -94,7 +95,7 @@ class WaitingJobs(Encoder):
 
     def bind(self, system: System) -> Encode:
         """Precompute the job features that do not change during the run."""
-        slots, cluster, known = self.slots, system.cluster, self._known(system)
+        slots, known = self.slots, self._known(system)
         submitted = system.column("submit_time")
 
         def encode(decision: Decision, out: Observation) -> None:
@@ -103,7 +104,7 @@ class WaitingJobs(Encoder):
             of_jobs = out[: len(jobs)]
             of_jobs[:] = known.take(rows, axis=0)
             of_jobs[:, WAIT] = np.minimum((system.now - submitted.take(rows)) / HALF_A_DAY, NEARLY_ONE)
-            of_jobs[:, FITS] = np.where(cluster.fit_each(jobs, system.free), NEARLY_ONE, 1 - NEARLY_ONE)
+            of_jobs[:, FITS] = np.where(fit_each(jobs, system), NEARLY_ONE, 1 - NEARLY_ONE)
             out[len(jobs) : slots, REQUESTED:FITS] = 1.0
 
         return encode

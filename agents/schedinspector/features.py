@@ -13,7 +13,7 @@ from hpcsimkit.errors import UsageError
 from hpcsimkit.jobs.job import Job
 from hpcsimkit.jobs.queue import DEEP
 from hpcsimkit.kernel.decision import Decision
-from hpcsimkit.kernel.reservation import reserve
+from hpcsimkit.kernel.reservation import EASY, reserve
 from hpcsimkit.kernel.system import System
 from hpcsimkit.policies.dirlab import MAX_INTERVAL, MAX_REJECTIONS
 from hpcsimkit.policies.dirlab.backfilling import reservation
@@ -133,7 +133,7 @@ class InspectorFeatures(Encoder):
         def encode(decision: Decision, out: Observation) -> None:
             job, free = inspected(decision), system.free
             row = job.index
-            fits = cluster.fits(job, free)
+            fits = system.fits(job)
             out[:] = (
                 min((system.now - job.submit_time) / longest_wait, NEARLY_ONE),
                 times[row],
@@ -196,12 +196,15 @@ def inspected(decision: Decision) -> Job:
 
 def _backfillable(head: Job, system: System) -> int:
     """Return the number of waiting jobs that EASY could backfill, each alone, behind a blocked job."""
-    cluster, free = system.cluster, system.free
-    others = [job for job in system.queue if job is not head and cluster.fits(job, free)]
-    if not others or cluster.fits(head, free):
+    others = [job for job in system.queue if job is not head and system.fits(job)]
+    if not others or system.fits(head):
         return 0
+    if system.calendar:
+        easy = EASY()
+        easy.reset(system)
+        return sum(1 for _ in easy.fill(head, system))
     _, room = reserve(head, system)
-    return sum(cluster.admits(job, system.estimate(job), room) for job in others)
+    return sum(system.cluster.admits(job, system.estimate(job), room) for job in others)
 
 
 def _backfillable_by_publication(head: Job, system: System) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from hpcsimkit.agents.ranges import Positive
+from hpcsimkit.agents.spaces.fitting import fit_each
 from hpcsimkit.cluster.machines import Machines
 from hpcsimkit.envs.interfaces import Encode, Encoder, Observation
 from hpcsimkit.errors import UsageError
@@ -66,7 +67,7 @@ class QueueWindow(Encoder):
             waits = of_jobs[:, 3]
             waits += system.now
             waits *= scale
-            of_jobs[:, 4] = cluster.fit_each(decision.options[: len(rows)], free)
+            of_jobs[:, 4] = fit_each(decision.options[: len(rows)], system)
             out[: len(rows)] = of_jobs
             of_machine = out[slots]
             of_machine[0] = cluster.share(free)

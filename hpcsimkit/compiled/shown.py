@@ -43,6 +43,7 @@ class Shown:
     partition = ""
     events: tuple[int, ...] = ()
     suspended: tuple[int, ...] = ()
+    calendar: tuple[int, ...] = ()
 
     def __init__(
         self,
