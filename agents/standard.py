@@ -2,8 +2,8 @@
 
 ``import hpcsimkit`` registers a name for each seat; without arguments they need no file. ``...Flat-v0`` are
 the same with flat observations, for code that takes nothing but a name. ``gymnasium.make_vec`` with
-``vectorization_mode="vector_entry_point"`` steps all environments in one process, several times as fast as
-``SyncVectorEnv``.
+``vectorization_mode="vector_entry_point"`` writes the observations of all environments into one array, which
+is faster than ``SyncVectorEnv``.
 """
 
 from __future__ import annotations

@@ -100,8 +100,10 @@ def jobs_of(
 def _numbered(values: Sequence[Hashable]) -> Integers:
     """Return the number of each value among the distinct ones."""
     numbers: dict[Hashable, int] = {}
-    each = [numbers.setdefault(value, len(numbers)) for value in values]
-    return np.array(each, dtype=np.int64)
+    for value in values:
+        if value not in numbers:
+            numbers[value] = len(numbers)
+    return np.fromiter(map(numbers.__getitem__, values), dtype=np.int64, count=len(values))
 
 
 def _billing(requests: Requests, tickets: Tickets) -> Numbers:
@@ -203,8 +205,46 @@ class _Checks:
         self.limits.append(float(limit))
 
 
+class _Known(NamedTuple):
+    """The checks of some classes, and where those of each class begin."""
+
+    profile: Rules
+    associations: Associations
+    asks: list[Ask]
+    checks: _Checks
+    first_check: Integers
+    first_group: Integers
+    groups: list[int]
+
+
+LAST: list[_Known] = []
+"""The last checks of this process: those of the futures of one moment are the same ones."""
+
+
+def _known_checks(profile: Rules, associations: Associations, asks: list[Ask]) -> _Known:
+    """Return the checks of classes, each of which is given by one of its tickets."""
+    for last in LAST:
+        same = last.profile is profile and last.associations == associations
+        if same and last.asks == asks:
+            return last
+    found, counts, members = _Checks(), [], []
+    book = LimitBook(associations)
+    for ask in asks:
+        before = len(found.rows)
+        for rule, limits, key in book.rules(ask):
+            found.add(rule, limits[rule.name], key)
+        counts.append(len(found.rows) - before)
+        members.append(book.groups_of(ask))
+    known = [[found.groups[key] for key in keys if key in found.groups] for keys in members]
+    groups = [group for each in known for group in each]
+    LAST[:] = [
+        _Known(profile, associations, asks, found, _offsets(counts), _offsets(map(len, known)), groups)
+    ]
+    return LAST[0]
+
+
 def limits_of(
-    profile: Rules, requests: Requests, tickets: Tickets, classes: Integers, first: Integers
+    profile: Rules, requests: Requests, tickets: Tickets, first: Integers
 ) -> tuple[state.Limits, list[str]]:
     """Return the limits, and the reasons by their numbers.
 
@@ -216,34 +256,26 @@ def limits_of(
         The jobs.
     tickets : Tickets
         The tickets.
-    classes : array of int64, shape (tickets,)
-        Class of each ticket.
     first : array of int64, shape (classes,)
         The first ticket of each class.
     """
-    found, counts, members = _Checks(), [], []
-    book = LimitBook(requests.associations)
-    for ticket in first.tolist() if profile.limits else ():
-        ask = _ask(requests, int(tickets.row[ticket]), int(tickets.part[ticket]))
-        before = len(found.rows)
-        for rule, limits, key in book.rules(ask):
-            found.add(rule, limits[rule.name], key)
-        counts.append(len(found.rows) - before)
-        members.append(book.groups_of(ask))
+    asks = [_ask(requests, *each) for each in zip(tickets.row[first], tickets.part[first], strict=True)]
     if not profile.limits:
-        counts, members = [0] * len(first), [[] for _ in first]
-    known = [[found.groups[key] for key in keys if key in found.groups] for keys in members]
+        asks = [ask._replace(place=0, qos=()) for ask in asks]
+        known = _known_checks(profile, Associations(), asks)
+    else:
+        known = _known_checks(profile, requests.associations, asks)
+    found = known.checks
     jobs, groups, names = len(requests.users), len(found.groups), list(found.names)
+    asked = [requests.asked.get(name, np.zeros(jobs)) for name in names]
     made = state.Limits(
-        first_check=_offsets(counts),
+        first_check=known.first_check,
         checks=np.array(found.rows, dtype=np.int64).reshape(-1, 4),
         limit=np.array(found.limits, dtype=np.float64),
-        first_group=_offsets(map(len, known)),
-        groups=np.array([group for each in known for group in each], dtype=np.int64),
+        first_group=known.first_group,
+        groups=np.array(known.groups, dtype=np.int64),
         source=np.array([_source(name, requests, limited=True) for name in names], dtype=np.int64),
-        asked=np.array([requests.asked.get(name, np.zeros(jobs)) for name in names]).reshape(
-            len(names), jobs
-        ),
+        asked=np.array(asked, dtype=np.float64).reshape(len(names), jobs),
         running=np.zeros((groups, len(names))),
         minutes=np.zeros((groups, len(names))),
         jobs=np.zeros(groups, dtype=np.int64),
@@ -254,9 +286,9 @@ def limits_of(
 
 
 def _ask(requests: Requests, row: int, part: int) -> Ask:
-    """Return a job in a partition without amounts."""
+    """Return a job in a partition without its row and amounts: what all of a class have in common."""
     qos = qos_in_order(requests.qos[row], requests.qos_of_part[part])
-    return Ask(row, requests.users[row], requests.accounts[row], int(requests.place[row]), qos, {}, 1.0, 1)
+    return Ask(0, requests.users[row], requests.accounts[row], int(requests.place[row]), qos, {}, 1.0, 1)
 
 
 def classes_of(requests: Requests, tickets: Tickets) -> tuple[Integers, Integers]:
@@ -338,9 +370,7 @@ def nodes_of(places: Places, partitions: Partitions, steps: int) -> state.Nodes:
         ),
         first_member=_offsets(map(len, members)),
         members=np.concatenate(members).astype(np.int64),
-        at=np.empty(steps, dtype=np.int64),
-        next=np.empty(steps, dtype=np.int64),
-        level=np.empty((steps, resources), dtype=np.int64),
+        steps=np.empty((steps, state.LEVEL + resources), dtype=np.int64),
         tail=np.zeros(count, dtype=np.int64),
         sought=np.zeros(count, dtype=np.int64),
         smallest=np.zeros(count, dtype=np.int64),
@@ -354,7 +384,7 @@ def nodes_of(places: Places, partitions: Partitions, steps: int) -> state.Nodes:
         missing=np.zeros(resources, dtype=np.int64),
         least=np.zeros((count, resources), dtype=np.int64),
         fits=np.full((2, len(places.needs)), -1, dtype=np.int64),
-        counters=np.zeros(6, dtype=np.int64),
+        counters=np.zeros(7, dtype=np.int64),
     )
 
 

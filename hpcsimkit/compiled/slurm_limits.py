@@ -118,6 +118,8 @@ def _enter(limits: Limits, run: Run, row: int, sign: int) -> None:
         limits.counted_at[group] = -1
         for name in range(len(limits.source)):
             limits.running[group, name] += sign * limits.has[name, row]
+            if not limits.jobs[group]:
+                limits.running[group, name] = 0.0
 
 
 @separate

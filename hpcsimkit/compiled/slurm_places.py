@@ -13,6 +13,7 @@ import numpy as np
 from hpcsimkit.compiled.compilation import machine_code, pasted, separate
 from hpcsimkit.compiled.needs import AMOUNTS, EMPTY, EXCLUSIVE, MASK, NODES, NOW, SPREAD
 from hpcsimkit.compiled.slurm_state import (
+    AT,
     BACKFILL,
     BEGINNING,
     CHANGES,
@@ -20,6 +21,9 @@ from hpcsimkit.compiled.slurm_state import (
     KEPT,
     KNOWN,
     LENGTH,
+    LEVEL,
+    LIKE,
+    NEXT,
     PASS,
     REQUEST,
     RUNNING,
@@ -146,23 +150,24 @@ def fits_free(nodes: Nodes, run: Run, number: int) -> bool:
 @separate
 def make_plan(clocks: Clocks, nodes: Nodes, run: Run, now: int) -> None:
     """Let the plan hold the running jobs until their expected ends; mirrors ``Plan``."""
-    resources, free = nodes.level.shape[1], nodes.levels.levels[NOW]
+    resources, free = len(nodes.wanted), nodes.levels.levels[NOW]
     nodes.counters[BACKFILL] += 1
     nodes.counters[STEPS] = len(nodes.tail)
     for machine in range(len(nodes.tail)):
-        nodes.at[machine], nodes.next[machine], nodes.tail[machine] = now, -1, machine
+        nodes.steps[machine, AT], nodes.steps[machine, NEXT] = now, -1
+        nodes.tail[machine] = machine
         for resource in range(resources):
-            nodes.level[machine, resource] = free[machine, resource]
+            nodes.steps[machine, LEVEL + resource] = free[machine, resource]
     for place in range(run.counters[RUNNING]):
         end, row = run.expected[0, place], run.expected[1, place]
         at = now + max(rounded(clocks, end - now), clocks.bf_resolution)
         for part in range(run.first[row], run.first[row] + run.part_count[row]):
             machine = run.parts[part, 0]
             step = nodes.tail[machine]
-            if nodes.at[step] != at:
+            if nodes.steps[step, AT] != at:
                 step = nodes.tail[machine] = _add_step(nodes, step, at)
             for resource in range(resources):
-                nodes.level[step, resource] += run.parts[part, 1 + resource]
+                nodes.steps[step, LEVEL + resource] += run.parts[part, 1 + resource]
 
 
 @machine_code
@@ -176,10 +181,10 @@ def _add_step(nodes: Nodes, before: int, at: int) -> int:
     """Add a step with the level of the one before it, and return its number."""
     step = nodes.counters[STEPS]
     nodes.counters[STEPS] += 1
-    nodes.at[step], nodes.next[step] = at, nodes.next[before]
-    nodes.next[before] = step
-    for resource in range(nodes.level.shape[1]):
-        nodes.level[step, resource] = nodes.level[before, resource]
+    nodes.steps[step, AT], nodes.steps[step, NEXT] = at, nodes.steps[before, NEXT]
+    nodes.steps[before, NEXT] = step
+    for resource in range(len(nodes.wanted)):
+        nodes.steps[step, LEVEL + resource] = nodes.steps[before, LEVEL + resource]
     return int(step)
 
 
@@ -188,15 +193,15 @@ def occupy(nodes: Nodes, start: int, end: int) -> None:
     """Subtract the allocation that was chosen in [start, end) [s]; mirrors ``MachineProfile.occupy``."""
     for chosen in range(nodes.counters[CHOSEN]):
         step = _step_at(nodes, nodes.chosen[chosen, 0], start)
-        if nodes.at[step] < start:
+        if nodes.steps[step, AT] < start:
             step = _add_step(nodes, step, start)
         while True:
-            following = nodes.next[step]
-            if following < 0 or nodes.at[following] > end:
+            following = nodes.steps[step, NEXT]
+            if following < 0 or nodes.steps[following, AT] > end:
                 following = _add_step(nodes, step, end)
-            for resource in range(nodes.level.shape[1]):
-                nodes.level[step, resource] -= nodes.chosen[chosen, 1 + resource]
-            if nodes.at[following] == end:
+            for resource in range(len(nodes.wanted)):
+                nodes.steps[step, LEVEL + resource] -= nodes.chosen[chosen, 1 + resource]
+            if nodes.steps[following, AT] == end:
                 break
             step = following
 
@@ -227,33 +232,44 @@ def first_place(nodes: Nodes, number: int, length: int, now: int, before: int) -
 
 @machine_code
 def _slot(nodes: Nodes, number: int, length: int) -> int:
-    """Return where the search for a request begins: where the last one for no longer a time ended."""
+    """Return where the search for a request begins: where that for an equal or lesser one ended."""
     slots, counters = nodes.slots, nodes.counters
-    slot = number % slots.shape[1]
+    slot, like = number % slots.shape[1], counters[LIKE] % slots.shape[1]
     counters[SEARCH] += 1
-    known = slots[PASS, slot] == counters[BACKFILL] and slots[REQUEST, slot] == number
-    if not (known and length >= slots[LENGTH, slot]):
-        slots[PASS, slot], slots[REQUEST, slot] = counters[BACKFILL], number
+    if not _is_known(nodes, number, length):
+        lesser = slot != like and _is_known(nodes, counters[LIKE], length)
         for machine in range(len(nodes.tail)):
-            nodes.found[slot, machine], nodes.place[slot, machine] = -NEVER, machine
+            nodes.found[slot, machine] = nodes.found[like, machine] if lesser else -NEVER
+            nodes.place[slot, machine] = nodes.place[like, machine] if lesser else machine
+        slots[PASS, slot], slots[REQUEST, slot] = counters[BACKFILL], number
     slots[LENGTH, slot] = length
     _want(nodes, number)
     return int(slot)
 
 
 @machine_code
+def _is_known(nodes: Nodes, number: int, length: int) -> bool:
+    """Return whether this backfill has searched for a request, for no longer a time."""
+    slots = nodes.slots
+    slot = number % slots.shape[1]
+    known = slots[PASS, slot] == nodes.counters[BACKFILL] and slots[REQUEST, slot] == number
+    return bool(known and slots[LENGTH, slot] <= length)
+
+
+@machine_code
 def _soonest(nodes: Nodes, number: int, length: int, now: int) -> int:
     """Return a time before which a job has no place, from the places of others that asked for no more [s].
 
-    Within a backfill the plan only fills up.
+    Within a backfill the plan only fills up. The request with the latest place is noted.
     """
     known, mask = nodes.known, nodes.levels.needs[number, MASK]
+    nodes.counters[LIKE] = number
     for entry in range(KNOWN * mask, KNOWN * (mask + 1)):
         if known[PASS, entry] != nodes.counters[BACKFILL]:
             break
         later = known[BEGINNING, entry] > now and length >= known[LENGTH, entry]
         if later and _asks_no_more(nodes, known[REQUEST, entry], number):
-            now = known[BEGINNING, entry]
+            now, nodes.counters[LIKE] = known[BEGINNING, entry], known[REQUEST, entry]
     return now
 
 
@@ -267,7 +283,7 @@ def _asks_no_more(nodes: Nodes, less: int, more: int) -> bool:
         return False
     if needs[less, NODES] > needs[more, NODES]:
         return False
-    for resource in range(nodes.level.shape[1]):
+    for resource in range(len(nodes.wanted)):
         if needs[less, AMOUNTS + resource] > needs[more, AMOUNTS + resource]:
             return False
     return True
@@ -291,26 +307,26 @@ def _search(nodes: Nodes, number: int, slot: int, machine: int, length: int, aft
 
     It begins where the last search on this machine ended, and notes a time before which there is none.
     """
-    at, following, since = nodes.at, nodes.next, NEVER
+    steps, since = nodes.steps, NEVER
     after = max(after, nodes.found[slot, machine])
     if nodes.levels.needs[number, EXCLUSIVE]:
         _want_all(nodes, number, machine)
     step = _step_at(nodes, nodes.place[slot, machine], after)
     while True:
         if since == NEVER:
-            if at[step] >= before:
+            if steps[step, AT] >= before:
                 break
-        elif at[step] >= since + length:
+        elif steps[step, AT] >= since + length:
             nodes.found[slot, machine] = since
             return int(since)
         if not _has_wanted(nodes, step):
             since = NEVER
         elif since == NEVER:
-            since = max(at[step], after)
+            since = max(steps[step, AT], after)
             nodes.place[slot, machine] = step
             if since >= before:
                 break
-        step = following[step]
+        step = steps[step, NEXT]
         if step < 0:
             nodes.found[slot, machine] = since
             return int(since)
@@ -321,16 +337,16 @@ def _search(nodes: Nodes, number: int, slot: int, machine: int, length: int, aft
 @machine_code
 def _step_at(nodes: Nodes, step: int, at: int) -> int:
     """Return the step of a machine at a time [s], or one that begins after it."""
-    while nodes.next[step] >= 0 and nodes.at[nodes.next[step]] <= at:
-        step = nodes.next[step]
+    while nodes.steps[step, NEXT] >= 0 and nodes.steps[nodes.steps[step, NEXT], AT] <= at:
+        step = nodes.steps[step, NEXT]
     return step
 
 
 @machine_code
 def _has_wanted(nodes: Nodes, step: int) -> bool:
     """Return whether a step has what is wanted of a machine."""
-    for resource in range(len(nodes.wanted)):  # noqa: SIM110 - numba knows no generators
-        if nodes.level[step, resource] < nodes.wanted[resource]:
+    for resource in range(len(nodes.wanted)):
+        if nodes.steps[step, LEVEL + resource] < nodes.wanted[resource]:
             return False
     return True
 
@@ -461,14 +477,14 @@ def _first_pooled(nodes: Nodes, number: int, length: int, after: int, before: in
 def _set_least(nodes: Nodes, machine: int, start: int, end: int) -> int:
     """Set what a machine has throughout [start, end) [s], and return its first change after the start [s]."""
     step, following = _step_at(nodes, machine, start), NEVER
-    for resource in range(nodes.level.shape[1]):
-        nodes.least[machine, resource] = nodes.level[step, resource]
-    step = nodes.next[step]
+    for resource in range(len(nodes.wanted)):
+        nodes.least[machine, resource] = nodes.steps[step, LEVEL + resource]
+    step = nodes.steps[step, NEXT]
     if step >= 0:
-        following = nodes.at[step]
-    while step >= 0 and nodes.at[step] < end:
-        for resource in range(nodes.level.shape[1]):
-            least = min(nodes.least[machine, resource], nodes.level[step, resource])
+        following = nodes.steps[step, AT]
+    while step >= 0 and nodes.steps[step, AT] < end:
+        for resource in range(len(nodes.wanted)):
+            least = min(nodes.least[machine, resource], nodes.steps[step, LEVEL + resource])
             nodes.least[machine, resource] = least
-        step = nodes.next[step]
+        step = nodes.steps[step, NEXT]
     return int(following)

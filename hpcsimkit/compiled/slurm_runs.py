@@ -114,7 +114,7 @@ def run(simulation: Any, cluster: Any, kind: str) -> Result:
     places = arrays.places_of(workload, cluster, tickets)
     clocks = arrays.clocks_of(profile, int(workload.submit_time.min()) if len(workload) else 0)
     classes, first = arrays.classes_of(requests, tickets)
-    limits, reasons = arrays.limits_of(profile, requests, tickets, classes, first)
+    limits, reasons = arrays.limits_of(profile, requests, tickets, first)
     steps = arrays.steps_of(places, len(cluster.machines), clocks.bf_max_job_test)
     nodes = arrays.nodes_of(places, cluster, steps)
     factors = arrays.factors_of(profile.priority, requests)

@@ -301,10 +301,8 @@ class Nodes(NamedTuple):
         Position of the first machine of each mask.
     members : array of int64
         Machines of the masks.
-    at, next : array of int64, shape (steps,)
-        Beginning of each step [s], and the next step of its machine; -1 for none.
-    level : array of int64, shape (steps, resources)
-        Available amounts in each step.
+    steps : array of int64, shape (steps, 2 + resources)
+        Beginning of each step [s], the next step of its machine, -1 for none, and the available amounts.
     tail, sought, smallest : array of int64, shape (machines,)
         Last step of each machine while the plan is made; last search in which the first time from which it
         has enough was found; space for the smallest of these times.
@@ -326,17 +324,15 @@ class Nodes(NamedTuple):
     fits : array of int64, shape (2, needs)
         Number of changes of the free machines at which it was found whether each need fits them, and the
         answer.
-    counters : array of int64, shape (6,)
+    counters : array of int64, shape (7,)
         Numbers of steps, of the backfill, of machines that were chosen, of smallest times, of changes of the
-        free machines, and of the search.
+        free machines, and of the search; and the need of a lesser request with a late place.
     """
 
     levels: Levels
     first_member: Integers
     members: Integers
-    at: Integers
-    next: Integers
-    level: Integers
+    steps: Integers
     tail: Integers
     sought: Integers
     smallest: Integers
@@ -353,7 +349,10 @@ class Nodes(NamedTuple):
     counters: Integers
 
 
-STEPS, BACKFILL, CHOSEN, KEPT, CHANGES, SEARCH = range(6)
+AT, NEXT, LEVEL = range(3)
+"""Columns of :attr:`Nodes.steps`; the amounts are the last ones."""
+
+STEPS, BACKFILL, CHOSEN, KEPT, CHANGES, SEARCH, LIKE = range(7)
 """Positions in :attr:`Nodes.counters`."""
 
 PASS, REQUEST, LENGTH, BEGINNING = range(4)

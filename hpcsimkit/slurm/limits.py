@@ -165,6 +165,8 @@ class _Group:
         amounts, _ = self.rows.pop(row)
         for name, amount in amounts.items():
             self.amounts[name] -= amount
+        if not self.rows:  # what rounding leaves of a billing would hold a job for ever
+            self.amounts.clear()
 
     def minutes(self, name: str, now: int) -> float:
         """Return an amount of all jobs, each times the minutes that are left of its limit."""

@@ -33,6 +33,7 @@ from tests.benchmarks import (
     reading,
     shares,
     simulators,
+    slurm,
     sweeps,
     verification,
 )
@@ -237,11 +238,12 @@ MEASURES = {
         ("training", agents.training), ("inference", agents.inference), ("backfilling", agents.backfilling),
         ("games", agents.games), ("shares", shares.shares),
         ("preemptive", simulators.preemptive), ("futures", simulators.futures),
+        ("slurm", slurm.measure), ("advice", slurm.advice),
         ("sweep", sweeps.overhead), ("finished", sweeps.finished), ("workers", sweeps.workers),
     )},
 }  # fmt: skip
 
-UNITS = {"month": "jobs", "preemptive": "jobs", "futures": "futures", "outages": "jobs", "corners": "jobs", "speed": "jobs", "compiled": "jobs", "table": "jobs", "metrics": "jobs", "packing": "decisions",
+UNITS = {"month": "jobs", "slurm": "jobs", "advice": "futures", "preemptive": "jobs", "futures": "futures", "outages": "jobs", "corners": "jobs", "speed": "jobs", "compiled": "jobs", "table": "jobs", "metrics": "jobs", "packing": "decisions",
          "episodes": "episodes", "games": "episodes", "window": "steps", "pairs": "steps", "inspector": "steps", "training": "steps", "inference": "answers", "backfilling": "steps"}  # fmt: skip
 
 FILES = (
@@ -316,6 +318,9 @@ ALL = [
     ("preemptive", "philly", "oracle-srtf", 3),
     ("preemptive", "philly", "las", 3),
     ("futures", "500 jobs", "fcfs+easy", 3),
+    ("slurm", "20000 jobs", "as-configured", 3),
+    ("slurm", "20000 jobs", "as-configured, SimPy", 1),
+    ("advice", "320 waiting", "as-configured", 50),
     ("corners", "KTH-SP2", "fcfs+easy", 5),
     ("corners", "KTH-SP2", "wfp3+easy", 5),
     ("corners", "KTH-SP2", "xfactor+easy", 5),

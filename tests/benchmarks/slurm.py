@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+import time
 from pathlib import Path
 from typing import Any
 
@@ -126,3 +127,34 @@ def busy(count: int = 6000, waiting: int = 560, seed: int = 2) -> Any:
     columns["submit_time"][count:] = end + np.arange(waiting) * 3600 // waiting
     columns["id"] = np.arange(1, count + waiting + 1)
     return Workload(columns, resources=quiet.resources, labels=quiet.labels)
+
+
+def measure(traces: Path, source: str, policy: str, repetitions: int) -> dict[str, float]:
+    """Simulate Slurm as configured, compiled or on SimPy."""
+    from hpcsimkit import Simulation
+
+    made, workload = profile(), jobs(int(source.partition(" ")[0]))
+    workload = workload.select(np.flatnonzero(made.partitions.admitted(workload).any(axis=0)))
+    least, simulator = float("inf"), "simpy" if "SimPy" in policy else "compiled"
+    for _ in range(repetitions + (simulator == "compiled")):  # the first run loads it
+        began = time.process_time()
+        Simulation(workload, made.policy, made.partitions, simulator=simulator, **made.options).run()
+        least = min(least, time.process_time() - began)
+    return {"seconds": least, "per_second": len(workload) / least}
+
+
+def advice(traces: Path, source: str, policy: str, repetitions: int) -> dict[str, float]:
+    """Draw futures of the jobs that wait after a burst, each by itself."""
+    from hpcsimkit import Simulation
+    from hpcsimkit.experiments.advice.futures import Futures
+    from hpcsimkit.experiments.comparison.case import Case
+
+    made, workload = profile(), busy()
+    result = Simulation(workload, made.policy, made.partitions, simulator="compiled", **made.options).run()
+    futures = Futures(Case.of(workload, made.policy, made.partitions, **made.options), result)
+    moment = futures.moment(int(workload.submit_time.max()))
+    assert len(moment.waiting) > 300
+    began = time.process_time()
+    drawn = len(list(futures.draw(moment, repetitions, np.random.default_rng(1))))
+    seconds = time.process_time() - began
+    return {"seconds": seconds, "per_second": drawn / seconds}

@@ -263,7 +263,7 @@ def little_space(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 CASES = given(st.integers(0, 2**32).map(day_of))
-test_random_days = uncompiled(pytest.mark.usefixtures("little_space")(examples(0.5)(CASES(check))))
+test_random_days = uncompiled(pytest.mark.usefixtures("little_space")(examples(2)(CASES(check))))
 test_many_random_days = pytest.mark.slow(settings(max_examples=10_000)(CASES(check)))
 
 
@@ -317,7 +317,7 @@ def error_of(day: Day, **options: Any) -> str:
 
 
 BEGUN = given(st.integers(0, 2**32))
-test_random_begun_runs = uncompiled(examples(0.3)(BEGUN(check_begun)))
+test_random_begun_runs = uncompiled(examples(1)(BEGUN(check_begun)))
 test_many_random_begun_runs = pytest.mark.slow(settings(max_examples=5_000)(BEGUN(check_begun)))
 
 

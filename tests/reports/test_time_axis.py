@@ -95,7 +95,7 @@ def test_ticks_are_local_midnights() -> None:
     midnights = [AUTUMN - 2 * 3600, AUTUMN + 23 * 3600]  # of Sunday (CEST) and of Monday (CET)
     assert [found["Oct-27"], found["Oct-28"]] == pytest.approx([second / 86_400 for second in midnights])
     queue = plots.plot_queue(result)
-    load = workload_plots.plot_offered_load(result.workload, 4)
+    load = workload_plots.plot_offered_load(result.workload, machine_size=4)
     for other in (queue, load):
         assert other.get_xlabel().endswith("Oct 1996, local time, Europe/Stockholm")
         assert other.get_xlim()[0] == pytest.approx((AUTUMN - 86_400) / 86_400)

@@ -454,7 +454,7 @@ def test_machines_in_words(shared_machines: Result) -> None:
         "<Result of fcfs on shared: 4 jobs on 3 machines (12 cpus, 2 gpus, 16 GB memory), mean wait 2 s>"
     )
     html = shared_machines._repr_html_()
-    assert "Machine</th><td>3 machines (12 cpus, 2 gpus, 16 GB memory)" in html
+    assert "Machine</th><td style='text-align:left'>3 machines (12 cpus, 2 gpus, 16 GB memory)<" in html
     one = Simulation(SHARED.select([1]), Pipeline(), Machines.of(1, cpus=4, gpus=2, features=["a100"])).run()
     assert "1 jobs on 1 machine (4 cpus, 2 gpus)" in repr(one)
 

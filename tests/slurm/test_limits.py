@@ -204,3 +204,13 @@ def test_jobs_without_a_user_belong_to_their_account_or_the_root() -> None:
         ("", "ada", 0),
     ]
     assert [found.of(*pair) for pair in (("", ""), ("red", ""), ("", "ada"))] == [0, 1, 3]
+
+
+def test_what_rounding_leaves_of_a_billing_holds_no_job() -> None:
+    book = LimitBook(Associations())
+    qos = (Qos("few", limits={"GrpTRES": {"billing": 0.3}}),)
+    for row, billing in enumerate((0.1, 0.7, 0.2)):
+        book.start(Ask(row, "ada", "", 0, qos, {"billing": billing}, 1, 60), now=0)
+    for row in (1, 0, 2):
+        book.end(row)
+    assert book.reason(Ask(3, "ada", "", 0, qos, {"billing": 0.3}, 1, 60), now=0) == ""
