@@ -115,6 +115,7 @@ class FailureEvents:
             self._begun.append(outage)
             self._incomplete.append((outage, 0))
         self.after_end()
+        run.capacity_changed()
         self._schedule_next()
 
     def started(self, row: int, allocation: Allocation) -> None:

@@ -536,7 +536,6 @@ class Run(Scheduler):
         number = self.system.take(capacity, until, planned=planned)
         if planned:
             self.planned.add(number)
-        self.capacity_changed()
 
     def give(self, number: int) -> Allocation:
         """Return capacity that was out of order; return what it is."""

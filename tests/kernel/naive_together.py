@@ -32,6 +32,11 @@ class Together(NaiveState):
         self.clock = self.passes = 0
 
     @property
+    def whole(self) -> bool:
+        """Whether there are no partitions, or one that is the whole cluster."""
+        return len(self.parts) == 1 and len(self.parts[0].machines) == len(self.empty)
+
+    @property
     def over(self) -> bool:
         return len(self.facts.over) == len(self.jobs)
 
@@ -238,6 +243,8 @@ class Together(NaiveState):
                 if not set(outage.machines).isdisjoint(job.where):
                     self.stop(job, failed=True)
         self.owed.append((outage, owed))
+        if self.whole:
+            self.want(self.parts[0])
         self.drain()
 
     def drain(self) -> None:
@@ -252,7 +259,8 @@ class Together(NaiveState):
                 given = {machine: free[machine] for machine in outage.machines if any(free[machine])}
             if given:
                 self.down.append((outage.end, given))
-                self.touched(given)
+                if not self.whole:  # else a pass takes place as outages begin
+                    self.touched(given)
 
     def do_passes(self) -> bool:
         """Make the passes of this instant; return whether something happens before the next one."""
