@@ -17,6 +17,7 @@ from hpcsimkit.compiled.slurm_places import (
     fits_free,
     make_plan,
     occupy,
+    reserve,
     rounded,
 )
 from hpcsimkit.compiled.slurm_priority import (
@@ -487,11 +488,13 @@ def _plan(
     start = first_place(nodes, jobs.need[ticket], length, now, now + clocks.bf_window + 1)
     if start == NEVER:
         return False
-    if start == now:
-        run.counters[UNPLANNED] = 1
-        _start(factors, jobs, limits, nodes, run, ticket, BACKFILLED, now)
-    occupy(nodes, start, start + length)
-    return bool(start == now)
+    if start > now:
+        reserve(clocks, nodes, start, start + jobs.requested_time[jobs.row[ticket]], now)
+        return False
+    run.counters[UNPLANNED] = 1
+    _start(factors, jobs, limits, nodes, run, ticket, BACKFILLED, now)
+    occupy(nodes, start, start + length, False)
+    return True
 
 
 @pasted

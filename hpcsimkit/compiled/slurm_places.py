@@ -189,8 +189,11 @@ def _add_step(nodes: Nodes, before: int, at: int) -> int:
 
 
 @separate
-def occupy(nodes: Nodes, start: int, end: int) -> None:
-    """Subtract the allocation that was chosen in [start, end) [s]; mirrors ``MachineProfile.occupy``."""
+def occupy(nodes: Nodes, start: int, end: int, whole: bool) -> None:
+    """Subtract the allocation that was chosen in [start, end) [s]; mirrors ``MachineProfile.occupy``.
+
+    Or leave nothing of its nodes (``whole``).
+    """
     for chosen in range(nodes.counters[CHOSEN]):
         step = _step_at(nodes, nodes.chosen[chosen, 0], start)
         if nodes.steps[step, AT] < start:
@@ -200,10 +203,20 @@ def occupy(nodes: Nodes, start: int, end: int) -> None:
             if following < 0 or nodes.steps[following, AT] > end:
                 following = _add_step(nodes, step, end)
             for resource in range(len(nodes.wanted)):
-                nodes.steps[step, LEVEL + resource] -= nodes.chosen[chosen, 1 + resource]
+                left = nodes.steps[step, LEVEL + resource] - nodes.chosen[chosen, 1 + resource]
+                nodes.steps[step, LEVEL + resource] = 0 if whole else left
             if nodes.steps[following, AT] == end:
                 break
             step = following
+
+
+@separate
+def reserve(clocks: Clocks, nodes: Nodes, start: int, end: int, now: int) -> None:
+    """Give the nodes of the allocation that was chosen to a planned job alone; mirrors ``Plan.reserve``."""
+    grid = clocks.bf_resolution
+    start, end = max(start // grid * grid, now), end // grid * grid
+    if end > start:
+        occupy(nodes, start, end, True)
 
 
 # --- searches ----------------------------------------------------------------------------------------------

@@ -85,6 +85,7 @@ class Plan(MachineProfile):
 
     def __init__(self, places: Places, system: System, resolution: int) -> None:
         super().__init__(places.machines, system.now, system.free)
+        self._now = system.now
         self.cluster: Any = places
         self._grid = resolution
         for end, _, allocation in system.releases:
@@ -96,6 +97,20 @@ class Plan(MachineProfile):
         """Return the first time [s] from which a job fits for a length [s], and where."""
         wanted: Any = ticket  # of the places, which stand for the cluster
         return self.earliest(wanted, length, now)
+
+    def reserve(self, start: int, end: int, allocation: Allocation) -> None:
+        """Give the nodes of a planned job to it alone, from a later time to another [s].
+
+        As Slurm's backfill keeps sets of nodes over time and not their amounts, no job behind it may use what
+        is left of them; both times are rounded down to multiples of the grid.
+        """
+        start, end = (time // self._grid * self._grid for time in (start, end))
+        start = max(start, self._now)
+        if end > start:
+            steps, machines = self._cut_out(start, end), list(allocation.machines)
+            self._table[:, steps.start : steps.stop, machines] = 0
+            self._join(steps.stop)
+            self._join(steps.start)
 
     def rounded(self, seconds: int) -> int:
         """Return a time rounded up to the grid [s]."""

@@ -207,9 +207,11 @@ class SlurmScheduler(Policy):
             start, allocation = plan.first_place(ticket, length, now)
             if start - now > clocks.bf_window:
                 continue
-            if start == now:
-                self._start(ticket, allocation, Mode.BACKFILLED, system)
-                started += 1
+            if start > now:
+                plan.reserve(start, start + system.estimate(ticket.job), allocation)
+                continue
+            self._start(ticket, allocation, Mode.BACKFILLED, system)
+            started += 1
             plan.occupy(start, start + length, allocation)
             if clocks.bf_max_job_start and started >= clocks.bf_max_job_start:
                 break

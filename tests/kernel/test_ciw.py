@@ -1,6 +1,10 @@
 """Servers that fail, job by job against Ciw, a simulator of queueing networks.
 
-(Palmer, Knight, Harper & Hawa, Journal of Simulation 13(1), 2019.)
+(Palmer, Knight, Harper & Hawa, Journal of Simulation 13(1), 2019.) Its wheel installs a package `tests`, which hides the
+one of this repository. So it is no requirement of the tests, and has a folder of its own::
+
+    pip install --no-deps --target ciw ciw==3.2.7 && rm -r ciw/tests
+    PYTHONPATH=$PWD:ciw python -m pytest tests/kernel/test_ciw.py
 """
 
 from __future__ import annotations

@@ -152,10 +152,18 @@ class Naive:
                     break
             if begin - now > self.window:
                 continue
+            where = fitting[: job.nodes]
             if begin == now:
-                self._start(job, now, fitting[: job.nodes])
+                self._start(job, now, where)
                 started = True
-            taken.append((begin, end, fitting[: job.nodes], job.cpus))
+                taken.append((begin, end, where, job.cpus))
+            else:  # whole nodes, between multiples of the resolution
+                first, last = (
+                    each // self.resolution * self.resolution for each in (begin, begin + job.limit)
+                )
+                whole = max(self.cpus[node] for node in where)
+                if last > max(first, now):
+                    taken.append((max(first, now), last, where, whole))
         return started
 
     def _least(self, node: int, begin: int, end: int, taken: list[tuple[int, int, list[int], int]]) -> int:

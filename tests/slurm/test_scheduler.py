@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
 from hpcsimkit import Simulation
+from hpcsimkit.cluster.allocation import Allocation
 from hpcsimkit.cluster.calendar import Calendar, Window
 from hpcsimkit.cluster.outages import Outage, Outages
 from hpcsimkit.errors import UsageError
 from hpcsimkit.kernel.begun import Begun, begun_in
 from hpcsimkit.kernel.job_gates import BeginTimes
 from hpcsimkit.policies import SJF
+from hpcsimkit.slurm.plan import Places, Plan, Ticket
 from hpcsimkit.slurm.profile import Slurm
 from tests.slurm.small import CONF, QOS, jobs, places, profile, reasons, run
 
@@ -141,7 +144,7 @@ def test_numbers_of_jobs_by_partition_and_of_starts(made: Slurm) -> None:
     blocked = [
         {"on": "n1|n", "cpus": 8, "nodes": 1, "run": 99, "limit": 99},
         {"at": 3, **ALL},
-        *({"at": 4} for _ in range(3)),
+        *({"at": 4, "limit": 50} for _ in range(3)),
     ]
     assert starts(with_clocks(made, bf_max_job_start=1), *blocked)[2:] == [15, 30, 45]
     assert starts(made, *blocked)[2:] == [15, 15, 15]
@@ -158,20 +161,34 @@ def test_a_place_beyond_the_window_is_none(made: Slurm) -> None:
     assert starts(with_clocks(made, bf_window=200), *rows) == [0, 615, 15]
 
 
-def test_limits_are_rounded_up_to_the_grid(made: Slurm) -> None:
-    """On a grid of 10 s, a job of 60 s would delay the head after 63 s; on one of 1 s, it would not."""
+def test_limits_are_rounded_up_and_planned_places_down_to_the_grid(made: Slurm) -> None:
+    """The head is planned when job 1 ends: at 75, or on a grid of 50 s at 115, and has its nodes from 100 on.
+
+    Job 3, of 60 s, would be over at 75; on a grid of 50 s it would need its node until 115.
+    """
     rows = [
         {"on": "big", "cpus": 16, "limit": 75, "run": 75},
         {"at": 3, **ALL},
         {"at": 4, "on": "n", "limit": 60, "run": 60},
     ]
     assert starts(with_clocks(made, bf_resolution=1), *rows) == [0, 75, 15]
+    assert starts(with_clocks(made, bf_resolution=50), *rows) == [0, 75, 135]
+    rows[2]["limit"] = rows[2]["run"] = 50  # until 65, or on the grid 65, before 100
     assert starts(with_clocks(made, bf_resolution=50), *rows) == [0, 75, 15]
-    assert starts(with_clocks(made, bf_resolution=50), *rows[:2], {**rows[2], "limit": 101, "run": 60}) == [
-        0,
-        75,
-        135,
+
+
+def test_a_planned_job_has_whole_nodes(made: Slurm) -> None:
+    """Job 2 is planned at 100 for one of the 8 CPUs of each node n; job 3 fits beside it, but not in Slurm's plan.
+
+    On the node `big`, which job 2 does not need, job 4 starts at once.
+    """
+    rows = [
+        {"on": "n", "nodes": 4, "cpus": 7, "limit": 100, "run": 100},
+        {"at": 3, "on": "n", "nodes": 4, "cpus": 2, "limit": 100, "run": 100},
+        {"at": 4, "on": "n", "cpus": 1, "limit": 200, "run": 200},
+        {"at": 4, "on": "big", "cpus": 1, "limit": 200, "run": 200},
     ]
+    assert starts(with_clocks(made, bf_resolution=1), *rows) == [0, 100, 100, 15]
 
 
 # --- preemption ------------------------------------------------------------------------------------------------
@@ -335,3 +352,23 @@ def test_a_node_that_fails(made: Slurm) -> None:
     assert result.attempts.start_time[first].tolist() == [0, 130]
     assert result.attempts.end_time[first].tolist() == [10, 230]
     assert places(result)[1] == "n2"
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "length", "place"),
+    [
+        (115, 175, 85, 15),  # whole from 100 to 150
+        (115, 175, 86, 150),
+        (115, 149, 86, 15),  # from 100 to 100: nothing
+        (40, 110, 1, 100),  # from now on
+    ],
+)
+def test_a_planned_place_lies_between_multiples_of_the_grid(
+    made: Slurm, start: int, end: int, length: int, place: int
+) -> None:
+    places = Places(made.partitions)
+    state: Any = SimpleNamespace(now=15, free=places.capacity, releases=(), calendar=None)
+    plan = Plan(places, state, resolution=50)
+    plan.reserve(start, end, Allocation([4], np.ones((1, places.capacity.shape[1]), dtype=np.int64)))
+    (job,) = jobs({"on": "big"}).jobs
+    assert plan.first_place(Ticket(job, made.partitions.names.index("work")), length, 15)[0] == place
