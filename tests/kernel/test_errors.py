@@ -259,10 +259,17 @@ def test_no_machine_size() -> None:
         Simulation(workload(ROWS, None), Pipeline())  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("policy", [None, "fcfs", Pipeline, SJF()])
+@pytest.mark.parametrize("policy", [None, 5, Pipeline])
 def test_what_is_no_policy(policy: Any) -> None:
-    with pytest.raises(UsageError, match="needs a Policy"):
+    with pytest.raises(
+        UsageError, match=r"a policy, a stage of a pipeline or the name of a policy is needed"
+    ):
         Simulation(workload(ROWS, 4), policy)
+
+
+def test_a_name_that_is_no_policy() -> None:
+    with pytest.raises(UsageError, match="fcfss"):
+        Simulation(workload(ROWS, 4), "fcfss")
 
 
 @pytest.mark.parametrize(
