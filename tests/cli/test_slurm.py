@@ -146,13 +146,23 @@ def test_a_folder_and_the_name_belong_together(cli: CLI, here: Path) -> None:
 
 
 def test_a_real_day(cli: CLI, tmp_path: Path, shared: Path) -> None:
-    """The day of a real Slurm: 342 jobs; mean wait and distribution of the waits as recorded."""
+    """The day of a real Slurm, with the command lines of its 342 jobs: mean wait and distribution as recorded.
+
+    Without these, the partitions of jobs that named several are unknown; the ratio of the mean waits is then 1.27.
+    """
     (tmp_path / "conf").mkdir()
     configuration(shared, tmp_path / "conf")
     outcome = cli(
-        "validate", str(shared / "slurm/day/day.sacct"), "--slurm", "conf", "--tolerance", "0", "--out", "out"
+        "validate",
+        str(shared / "slurm/day/day_full.sacct.gz"),
+        "--slurm",
+        "conf",
+        "--tolerance",
+        "0",
+        "--out",
+        "out",
     )
     assert outcome.code == 0, outcome.err
     rows = pandas.read_csv(tmp_path / "out" / "validation.csv").set_index(["by", "group"])
     whole = rows.loc[("all", "all jobs")]
-    assert whole["jobs"] == 342 and 0.75 < whole["ratio"] < 1.25 and whole["ks"] < 0.09
+    assert whole["jobs"] == 342 and 0.85 < whole["ratio"] < 1.2 and whole["ks"] < 0.09
