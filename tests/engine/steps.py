@@ -75,6 +75,10 @@ class Step(Task):
         with writing(folder):
             Path("/dev/full").write_text("x")
 
+    def _fail_later(self, folder: Path, tell: Tell) -> None:
+        until((folder.parent / "sleeps" / "pid").exists)  # a task that waits for a worker has nothing to end
+        self._fail(folder, tell)
+
     def _fail(self, folder: Path, tell: Tell) -> None:
         raise ValueError("wrong")
 

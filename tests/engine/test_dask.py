@@ -125,7 +125,7 @@ def results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., di
 
 
 def test_an_error_cancels_the_others(tmp_path: Path, address: str) -> None:
-    tasks = [Step("sleeps", does="hang"), Step("x", ("a",), does="fail"), Step("a")]
+    tasks = [Step("sleeps", does="hang"), Step("x", ("a",), does="fail later"), Step("a")]
     with pytest.raises(HpcsimkitError, match=r"^x: ValueError: wrong$"):
         perform(tasks, Store(tmp_path), Dask(address, insecure=True))
     until((tmp_path / "sleeps" / "outcome.run.json").exists)  # written at the end of the task
