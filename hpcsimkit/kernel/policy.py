@@ -14,17 +14,18 @@ Each run works on its own deep copy of the policy, so any state that :meth:`Poli
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from hpcsimkit.cluster.opaque import Allocation, Level
-from hpcsimkit.errors import lacking
+from hpcsimkit.errors import UsageError, lacking
 from hpcsimkit.jobs.job import Job
 from hpcsimkit.jobs.queue import JobColumns
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.decision import Decision
+from hpcsimkit.kernel.holes import Hole
 from hpcsimkit.kernel.prediction import Prediction
 from hpcsimkit.kernel.stage import Hearing, Stage
 from hpcsimkit.kernel.system import System
@@ -41,6 +42,7 @@ __all__ = [
     "Policy",
     "Preemptor",
     "Requested",
+    "Tester",
 ]
 
 
@@ -163,12 +165,31 @@ class Backfiller(Stage):
         """Return whether the plan allows a waiting job to start now (only if :attr:`plans`)."""
         return True
 
+    def hole(self, head: Job, system: System) -> Hole:
+        """Return the capacity that the reservations leave at the end of a pass, for tests.
+
+        Only backfillers that make reservations have one.
+        """
+        raise UsageError(f"tests need reservations that they do not delay, found {self!r}")
+
     def next_pass(self, system: System) -> int | None:
         """Return the time [s] at which the plan needs a pass, or None (only if :attr:`plans`).
 
         It is asked for at the end of each pass, and replaces the one before.
         """
         return None
+
+
+class Tester(Stage):
+    """Choice of the waiting jobs that run for a short time in a hole that reservations leave."""
+
+    def chosen(self, head: Job, filler: Backfiller, system: System) -> Iterator[tuple[Job, int, Level]]:
+        """Yield waiting jobs, each with the time of its test [s] and the capacity in which to place it.
+
+        It is called at the end of a pass in which `head` was blocked, and `filler` has made the reservations.
+        The pipeline starts each job before it requests the next.
+        """
+        raise lacking(self, "a method chosen(head, filler, system)")
 
 
 class Preemptor(Stage):
