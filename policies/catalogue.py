@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from hpcsimkit.policies import orders
@@ -114,16 +114,6 @@ def mixture(decay: float = 0.995, *, reservations: bool = False) -> Parts:
 def oracle_srtf_area() -> SRTF:
     """Smallest remaining area (run time times size) first, with preemption: an oracle."""
     return SRTF(area=True)
-
-
-def tests(
-    seconds: int | Sequence[int] = 300,
-    users: float = 1.0,
-    largest: float = 1.0,
-    restartable: str | None = None,
-) -> Parts:
-    """Tests: jobs that fit a hole, but not for their whole estimate, run for at most `seconds` [s], once."""
-    return {"tester": HoleTests(seconds, users, largest, restartable)}
 
 
 def no_backfilling() -> Parts:
@@ -239,7 +229,7 @@ CATALOGUE: dict[str, dict[str, Callable[..., Any]]] = {
         "learned-kinds": LearnedKinds,
     },
     "preemptor": {"preempt": PreemptLowerTiers},
-    "tester": {"tests": tests},
+    "tester": {"tests": HoleTests},
     "gate": {"admit-fitting": AdmitFitting, "random-admission": RandomAdmission},
     "policy": {
         "bfbp": BestFitBinPacking,

@@ -23,13 +23,13 @@ __all__ = ["HoleTests"]
 class HoleTests(Tester):
     """A job that fits a hole, but not for as long as it is estimated to run, runs for a short time.
 
-    At the end of each pass, waiting jobs are tried in policy order. Each that fits what is free now without a
-    delay of any reservation runs for at most `seconds`. If it ends within this time, it is done; if not, it is
-    stopped, and goes back to its place in the queue. It is tested once, or once at each of several levels, one
-    after the other. (Speculative backfilling: Perkovic & Keleher, SC 2000.)
+    At the end of each pass, waiting jobs are tried in policy order. Each that fits what is free now without
+    a delay of any reservation runs for at most `seconds`. If it ends within this time, it is done; if not, it
+    is stopped, and goes back to its place in the queue. It is tested once, or once at each of several levels,
+    one after the other. (Speculative backfilling: Perkovic & Keleher, SC 2000.)
 
-    Stopped jobs run again from the beginning or from their last checkpoint, as the ``restart`` rules of the run
-    say; the cost of a restart is up to these rules, too. It is assumed that they may run again at all.
+    Stopped jobs run again from the beginning or from their last checkpoint, as the ``restart`` rules of the
+    run say; the cost of a restart is up to these rules, too. It is assumed that they may run again at all.
 
     Parameters
     ----------
@@ -90,7 +90,8 @@ class HoleTests(Tester):
         whole = all(isinstance(each, int) and each >= 1 for each in levels)
         if not levels or not whole or any(before >= after for before, after in pairwise(levels)):
             raise UsageError(
-                f"tests: seconds needs a whole number, at least 1, or several in ascending order, found {given!r}"
+                "tests: seconds needs a whole number, at least 1, or several in ascending order, "
+                f"found {given!r}"
             )
         return levels
 

@@ -35,7 +35,7 @@ from hpcsimkit.kernel.settling import SettlingBackfiller
 from hpcsimkit.kernel.stage import Stage
 from hpcsimkit.kernel.system import System
 
-__all__ = ["LIMITS", "SEATS", "Pipeline", "ask"]
+__all__ = ["LIMITS", "SEATS", "STAGES", "Pipeline", "ask"]
 
 SEATS = {
     "order": Order,
@@ -47,6 +47,9 @@ SEATS = {
     "gate": Admission,
 }
 """The seats (decision points) of a pipeline, each with the class of its stage."""
+
+STAGES = {**SEATS, "tester": Tester}
+"""All stages of a pipeline, each with its class: those at seats, and the tester, who is no seat."""
 
 LIMITS = {"order": "window", "backfiller": "max_candidates"}
 """The seats with a limited number of options, each with the parameter of the limit."""
@@ -172,9 +175,10 @@ class Pipeline(Policy):
 
     def check(self) -> None:
         """Check that every stage has the class of its seat and that all numbers are in range."""
-        for seat, kind in SEATS.items():
+        for seat, kind in STAGES.items():
             stage = getattr(self, seat)
-            seated = stage.base if isinstance(stage, External) and seat != "estimates" else stage
+            may_be_open = seat not in ("estimates", "tester")
+            seated = stage.base if isinstance(stage, External) and may_be_open else stage
             if seated is not None and not isinstance(seated, kind):
                 raise UsageError(f"the {seat} of a pipeline needs a {kind.__name__}, found {seated!r}")
         order = self.queue_order
@@ -189,7 +193,7 @@ class Pipeline(Policy):
         if self.preemptor is not None:
             self._check_preemptor(self.preemptor)
         if self.tester is not None:
-            self._check_tester(self.tester)
+            self._check_tester()
         limits = {"window": 1, "max_candidates": 1, "max_interval": 1, "max_rejections": 0}
         for name, least in limits.items():
             value = getattr(self, name)
@@ -205,9 +209,7 @@ class Pipeline(Policy):
         if self.fitting or (isinstance(self.backfiller, Backfiller) and self.backfiller.plans):
             raise UsageError("a preemptor needs a head: neither 'fitting' nor a backfiller that plans")
 
-    def _check_tester(self, tester: Tester) -> None:
-        if not isinstance(tester, Tester):
-            raise UsageError(f"the tester of a pipeline needs a Tester, found {tester!r}")
+    def _check_tester(self) -> None:
         backfiller = self.backfiller
         filler = backfiller.base or EASY() if isinstance(backfiller, External) else backfiller
         if filler is None or type(filler).hole is Backfiller.hole:
@@ -224,7 +226,7 @@ class Pipeline(Policy):
         self._fitting: tuple[Level, list[Job], list[Job]] = None, [], []  # a level, some jobs, those that fit
         if isinstance(self.backfiller, External) and self.backfiller.base is None:
             self.backfiller.base = EASY()
-        for stage in (getattr(self, seat) for seat in (*SEATS, "tester")):
+        for stage in (getattr(self, seat) for seat in STAGES):
             if stage is not None:
                 stage.reset(system)
         self._filler: Backfiller | None = (
@@ -342,10 +344,14 @@ class Pipeline(Policy):
         if self.commit:
             self._committed = job
         if self._filler is not None:
-            self._block(job, system, self._filler)
-            yield from self._backfill(job, system, self._filler)
-            if self.tester is not None:
-                yield from self._test(job, system, self._filler, self.tester)
+            yield from self._run_behind(job, system, self._filler)
+
+    def _run_behind(self, head: Job, system: System, filler: Backfiller) -> Asking:
+        """Run what follows in a pass once a job is blocked: backfilling, then tests."""
+        self._block(head, system, filler)
+        yield from self._backfill(head, system, filler)
+        if self.tester is not None:
+            yield from self._test(head, system, filler, self.tester)
 
     def _test(self, head: Job, system: System, filler: Backfiller, tester: Tester) -> Asking:
         """Let jobs behind the head run for a short time."""

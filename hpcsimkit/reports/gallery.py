@@ -286,7 +286,7 @@ def draw_comparison(results: plots.Results, metrics: Mapping[str, Mapping[str, f
     without_time(upper)
     with style():
         upper.legend(
-            handles=_mode_handles(),
+            handles=_mode_handles({each: results[each] for each in (first, best)}),
             loc="lower right",
             bbox_to_anchor=(1.02, 0.975),
             ncols=3,

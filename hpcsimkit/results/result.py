@@ -161,7 +161,7 @@ class Result:
 
     @property
     def wait_time(self) -> Seconds:
-        """First start, apart from stopped tests, minus submission [s]; NaN for rejected jobs, as in all quantities below."""
+        """First start, apart from stopped tests, minus submission [s]; NaN for rejected jobs, as below."""
         return self._where_finished(self.start_time - self.submit_time)
 
     @property
