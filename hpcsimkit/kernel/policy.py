@@ -18,6 +18,7 @@ from collections.abc import Generator, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hpcsimkit.cluster.opaque import Allocation, Level
 from hpcsimkit.errors import UsageError, lacking
@@ -62,6 +63,9 @@ class Order(Stage):
     >>> Smallest().dynamic
     False
     """
+
+    wraps = False
+    """Whether it changes another order, its ``base``, with which names of policies join it."""
 
     @property
     def dynamic(self) -> bool:
@@ -274,6 +278,9 @@ class Estimator(Stage):
     :meth:`prediction`.
     """
 
+    live = False
+    """Whether predictions change while a job waits: orders then ask for their :meth:`revisions`."""
+
     @property
     def corrects(self) -> bool:
         """Whether :meth:`correct` is called for a job that exceeds its estimate.
@@ -299,9 +306,13 @@ class Estimator(Stage):
     def prediction(self, job: Job) -> Prediction:
         """Return the predicted run time of a job, for orders; by default its estimate, as if it were certain.
 
-        Repeated calls for a job must return the same value.
+        Repeated calls for a job must return the same value, unless predictions are :attr:`live`.
         """
         return Prediction.certain(self.estimate(job))
+
+    def revisions(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return a number for each of some waiting jobs that changes with its prediction, shape (jobs,)."""
+        return np.zeros(len(rows), dtype=np.int64)
 
     def correct(self, job: Job, elapsed: int) -> int:
         """Return a new estimate [s] for a job that has run for `elapsed` seconds and reached its estimate."""

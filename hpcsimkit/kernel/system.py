@@ -56,6 +56,10 @@ class RunTimeEstimator(Protocol):
         """Return the predicted run time of a job."""
         ...
 
+    def revisions(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return a number for each of some waiting jobs that changes with its prediction."""
+        ...
+
     def correct(self, job: Job, elapsed: int) -> int:
         """Return a new estimate [s] for a job that has run `elapsed` seconds."""
         ...

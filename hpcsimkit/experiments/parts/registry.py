@@ -118,9 +118,13 @@ without consent: --allow-code os
 
 
 def _joined(stage: Any, before: Any, seat: str, name: str) -> Any:
-    """Return the stage of a seat with up to two stages: an agent and the heuristic behind it."""
+    """Return the stage of a seat with up to two stages: an agent or a guard, and the heuristic behind it."""
     if before is None:
         return stage
+    for guard, order in ((stage, before), (before, stage)):
+        if isinstance(guard, Order) and guard.wraps and guard.base is None and isinstance(order, Order):
+            guard.base = order
+            return guard
     for agent, heuristic in ((stage, before), (before, stage)):
         if isinstance(agent, Answering) and not isinstance(heuristic, External) and agent.base is None:
             agent.base = heuristic
