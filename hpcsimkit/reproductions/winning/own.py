@@ -138,7 +138,7 @@ class WinningLog:
 
     @cached_property
     def times_are_known(self) -> bool:
-        """Whether the requested times of most jobs are their run times, so that there is nothing to predict."""
+        """Whether most requested times are run times, so that there is nothing to predict."""
         log = self.recorded
         return bool((log.requested_time == np.maximum(log.run_time, 1)).mean() > 0.5)
 
