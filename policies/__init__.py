@@ -3,7 +3,7 @@
 from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.policies.backfill.backfilling import EASY, Greedy, Reservations
 from hpcsimkit.policies.backfill.conservative import Conservative
-from hpcsimkit.policies.guarded_wait import GuardedWait
+from hpcsimkit.policies.backfill.testing import HoleTests
 from hpcsimkit.policies.inspectors import HoldUnfit
 from hpcsimkit.policies.oracles import Actual, OracleSAF, OracleSJF
 from hpcsimkit.policies.orders import (
@@ -40,6 +40,7 @@ from hpcsimkit.policies.placing.placements import (
     WorstFit,
 )
 from hpcsimkit.policies.placing.styles import DepthOrBreadth, SuitsKind
+from hpcsimkit.policies.portfolio.guarded_wait import GuardedWait
 from hpcsimkit.policies.predicting.aged import Aged
 from hpcsimkit.policies.predicting.bounded import Bounded, KeyColumn, Weighted
 from hpcsimkit.policies.predicting.history import History
@@ -48,7 +49,6 @@ from hpcsimkit.policies.predicting.predicted import Predicted
 from hpcsimkit.policies.predicting.predictor import Predictor
 from hpcsimkit.policies.predictions import LastTwo, Noisy, ShortestPredicted
 from hpcsimkit.policies.slurm import SlurmMultifactor
-from hpcsimkit.policies.testing import HoleTests
 
 __all__ = [
     "EASY",

@@ -8,10 +8,10 @@ from typing import Any
 from hpcsimkit.policies import orders
 from hpcsimkit.policies.backfill.backfilling import EASY, Greedy, Reservations
 from hpcsimkit.policies.backfill.conservative import Conservative
+from hpcsimkit.policies.backfill.testing import HoleTests
 from hpcsimkit.policies.dirlab.backfilling import PublishedEASY
 from hpcsimkit.policies.dirlab.orders import InvertedUNICEF, InvertedWFP3
 from hpcsimkit.policies.dirlab.pipelines import MAX_INTERVAL, MAX_REJECTIONS
-from hpcsimkit.policies.guarded_wait import GuardedWait
 from hpcsimkit.policies.inspectors import AdmitFitting, HoldUnfit, RandomAdmission
 from hpcsimkit.policies.oracles import Actual, OracleSAF, OracleSJF
 from hpcsimkit.policies.placing import placements
@@ -20,6 +20,7 @@ from hpcsimkit.policies.placing.optimization import Optimization
 from hpcsimkit.policies.placing.packing import BestFitBinPacking, DominantShare
 from hpcsimkit.policies.placing.styles import DepthOrBreadth, SuitsKind
 from hpcsimkit.policies.portfolio.guarded import Guarded
+from hpcsimkit.policies.portfolio.guarded_wait import GuardedWait
 from hpcsimkit.policies.portfolio.looking_ahead import LookingAhead
 from hpcsimkit.policies.predicting.aged import Aged
 from hpcsimkit.policies.predicting.boosting import Boosting
@@ -34,7 +35,6 @@ from hpcsimkit.policies.preempting.preemptors import PreemptLowerTiers
 from hpcsimkit.policies.preempting.replanning import LAS, SRTF, Gittins, SmallestPreemptive
 from hpcsimkit.policies.recorded import Recorded
 from hpcsimkit.policies.slurm import SlurmMultifactor
-from hpcsimkit.policies.testing import HoleTests
 
 __all__ = ["ALIASES", "CATALOGUE"]
 

@@ -26,7 +26,7 @@ from hpcsimkit.kernel.reservation import reserve
 from hpcsimkit.kernel.restart import Restart
 from hpcsimkit.kernel.simulation import Simulation
 from hpcsimkit.kernel.system import System
-from hpcsimkit.policies.testing import HoleTests
+from hpcsimkit.policies.backfill.testing import HoleTests
 from hpcsimkit.reports.figures import MODE_COLOURS
 from hpcsimkit.reports.gantt import plot_gantt
 from hpcsimkit.results.attempts import Outcome

@@ -18,9 +18,11 @@ from hpcsimkit.errors import UsageError
 from hpcsimkit.experiments.comparison.case import Ended
 from hpcsimkit.experiments.console import grouped
 from hpcsimkit.experiments.learn.periods import WEEK, Periods
-from hpcsimkit.experiments.parts.registry import make
+from hpcsimkit.experiments.parts.registry import policy_named
+from hpcsimkit.experiments.parts.trust import Trust
 from hpcsimkit.experiments.tables import Table
 from hpcsimkit.jobs.workload import Workload
+from hpcsimkit.kernel.policy import Policy
 from hpcsimkit.kernel.simulation import Simulation
 from hpcsimkit.reproductions.plans.catalogue import part
 from hpcsimkit.reproductions.plans.logs import Logs, each_once
@@ -69,6 +71,11 @@ LEAST_WEEKS = 9
 DAY = 86_400
 
 
+def policy_of(name: str) -> Policy:
+    """Return a policy of the kit by its name."""
+    return policy_named(name, None, Trust(()))
+
+
 @dataclass(frozen=True)
 class WinningLog:
     """A log: its first two thirds are warm start, and choose the load; its last third is judged."""
@@ -103,7 +110,7 @@ class WinningLog:
 
     def _past_wait(self, factor: float) -> float:
         past = self.recorded.window(int(self.recorded.submit_time.min()), Periods.of(self.recorded).test)
-        return float(Simulation(past.scale_load(factor), make(REFERENCE)).run().wait_time.mean())
+        return float(Simulation(past.scale_load(factor), policy_of(REFERENCE)).run().wait_time.mean())
 
     @cached_property
     def jobs(self) -> Workload:
@@ -128,7 +135,7 @@ class WinningLog:
     @cached_property
     def drains(self) -> bool:
         """Whether, by the reference, no job waits at some time in the second half of the judged part."""
-        result = Simulation(self.jobs, make(REFERENCE)).run()
+        result = Simulation(self.jobs, policy_of(REFERENCE)).run()
         submit, start = result.submit_time, result.start_time
         middle = (int(submit[self.judged].min()) + int(submit.max())) // 2
         order = np.argsort(submit, kind="stable")
@@ -196,11 +203,13 @@ class Judged(Task):
 
     def inputs(self) -> Any:
         """Return the jobs, the policy and the seed."""
-        return {"jobs": self.log.jobs, "policy": make(self.policy), "seed": self.seed}
+        return {"jobs": self.log.jobs, "policy": policy_of(self.policy), "seed": self.seed}
 
     def run(self, folder: Path, tell: Tell) -> Any:
         """Simulate, and return sums over the blocks of the judged jobs."""
-        result = Simulation(self.log.jobs, make(self.policy), seed=self.seed, observers=[Ended(tell)]).run()
+        result = Simulation(
+            self.log.jobs, policy_of(self.policy), seed=self.seed, observers=[Ended(tell)]
+        ).run()
         judged = self.log.judged
 
         def sums(values: Floats) -> list[float]:

@@ -50,7 +50,7 @@ class Pooled(NamedTuple):
     low, high : float
         95 % interval by a bootstrap of blocks within logs; NaN without blocks.
     p : float
-        Of the t-test of the logarithms of the ratios, with the logs as the random units.
+        Significance of the logarithms of the ratios: t-test with the logs as the random units.
     won, logs : int
         Number of logs with a ratio below 1, and of all.
     """
