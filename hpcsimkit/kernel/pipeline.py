@@ -144,8 +144,8 @@ class Pipeline(Policy):
         self.max_rejections = max_rejections
 
     def _repr_html_(self) -> str:
-        """Return a diagram of the seats, for notebooks."""
-        return str(views().pipeline_html(self, SEATS))
+        """Return a diagram of the stages, for notebooks."""
+        return str(views().pipeline_html(self, STAGES))
 
     @property
     def queue_order(self) -> Order:

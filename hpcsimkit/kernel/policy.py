@@ -39,6 +39,7 @@ __all__ = [
     "Estimator",
     "Inspector",
     "Order",
+    "OrderOfAnother",
     "Placement",
     "Policy",
     "Preemptor",
@@ -63,9 +64,6 @@ class Order(Stage):
     >>> Smallest().dynamic
     False
     """
-
-    wraps = False
-    """Whether it changes another order, its ``base``, with which names of policies join it."""
 
     @property
     def dynamic(self) -> bool:
@@ -115,6 +113,18 @@ class FCFS(Order):
     def key(self, job: Job) -> int:
         """Return the submission time [s]."""
         return job.submit_time
+
+
+class OrderOfAnother(Order):
+    """An order that changes another one, with which names of policies join it.
+
+    Attributes
+    ----------
+    base : Order or None
+        The other order.
+    """
+
+    base: Order | None = None
 
 
 class Inspector(Stage):

@@ -11,7 +11,7 @@ from hpcsimkit.errors import UsageError
 from hpcsimkit.jobs.job import Job
 from hpcsimkit.jobs.queue import JobColumns
 from hpcsimkit.kernel.ledger import Mode
-from hpcsimkit.kernel.policy import FCFS, Order
+from hpcsimkit.kernel.policy import FCFS, Order, OrderOfAnother
 from hpcsimkit.kernel.system import System
 
 __all__ = ["GuardedWait"]
@@ -20,7 +20,7 @@ LEAST = 60
 """Least mean wait [s]: before jobs have waited, a multiple of the mean would mean nothing."""
 
 
-class GuardedWait(Order):
+class GuardedWait(OrderOfAnother):
     """The order of another, except that jobs that have waited for too long go first, longest wait first.
 
     Too long is more than `times` the running mean wait: the mean over all jobs that have started so far, or
@@ -40,8 +40,6 @@ class GuardedWait(Order):
     >>> GuardedWait(SJF(), times=10).dynamic
     True
     """
-
-    wraps = True
 
     def __init__(self, base: Order | None = None, times: float = 30.0) -> None:
         self.base = base

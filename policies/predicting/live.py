@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Hashable
 from typing import Any
 
@@ -59,8 +58,8 @@ class Live(Predicted):
         self._system = system
         self._due = np.zeros(len(system.jobs))  # when to predict anew [s]
         self._revision = np.zeros(len(system.jobs), dtype=np.int64)
-        self._waiting: defaultdict[Hashable, set[int]] = defaultdict(set)
-        self._running: defaultdict[Hashable, dict[int, int]] = defaultdict(dict)
+        self._waiting: dict[Hashable, set[int]] = {}
+        self._running: dict[Hashable, dict[int, int]] = {}
         self._ran: dict[int, int] = {}
 
     # --- what happens ----------------------------------------------------------------------------------
@@ -68,27 +67,27 @@ class Live(Predicted):
     def on_submit(self, job: Job, system: System) -> None:
         """Let a job that waits have predictions."""
         self._due[job.index] = 0
-        self._waiting[owner(job)].add(job.index)
+        self._waiting.setdefault(owner(job), set()).add(job.index)
 
     def on_start(self, job: Job, allocation: Any, system: System) -> None:
         """Remember since when a job runs."""
         who = owner(job)
-        self._waiting[who].discard(job.index)
-        self._running[who][job.index] = system.now
+        self._waiting.get(who, set()).discard(job.index)
+        self._running.setdefault(who, {})[job.index] = system.now
 
     def on_stop(self, job: Job, why: Outcome, system: System) -> None:
         """Remember for how long a job ran."""
-        started = self._running[owner(job)].pop(job.index, system.now)
+        started = self._running.get(owner(job), {}).pop(job.index, system.now)
         self._ran[job.index] = max(self._ran.get(job.index, 0), system.now - started)
         self._predict_anew(job)
 
     def on_end(self, job: Job, system: System) -> None:
         """Predict the user's waiting jobs anew."""
-        self._running[owner(job)].pop(job.index, None)
+        self._running.get(owner(job), {}).pop(job.index, None)
         self._predict_anew(job)
 
     def _predict_anew(self, job: Job) -> None:
-        rows = self._waiting[owner(job)]
+        rows = self._waiting.get(owner(job))
         if rows:
             self._due[list(rows)] = 0
 
@@ -110,7 +109,8 @@ class Live(Predicted):
 
     def _predicted_now(self, job: Job) -> Prediction:
         now, jobs = self._system.now, self._system.jobs
-        running = [(jobs[row], now - start) for row, start in self._running[owner(job)].items()]
+        beside = self._running.get(owner(job), {})
+        running = [(jobs[row], now - start) for row, start in beside.items()]
         longest = max((elapsed for _, elapsed in running), default=None)
         self._due[job.index] = np.inf if longest is None else now + max(OFTEN, SHARE * longest)
         found = self._predictor.predict_beside(job, running)

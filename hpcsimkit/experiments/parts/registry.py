@@ -17,7 +17,7 @@ from hpcsimkit.io.files import is_file, read_bytes
 from hpcsimkit.io.formats import Format
 from hpcsimkit.kernel.decision import Answering, External
 from hpcsimkit.kernel.pipeline import LIMITS, SEATS, STAGES, Pipeline
-from hpcsimkit.kernel.policy import Order, Policy
+from hpcsimkit.kernel.policy import Order, OrderOfAnother, Policy
 from hpcsimkit.policies.one_seat.catalogue import ONE_SEAT
 
 __all__ = [
@@ -122,7 +122,7 @@ def _joined(stage: Any, before: Any, seat: str, name: str) -> Any:
     if before is None:
         return stage
     for guard, order in ((stage, before), (before, stage)):
-        if isinstance(guard, Order) and guard.wraps and guard.base is None and isinstance(order, Order):
+        if isinstance(guard, OrderOfAnother) and guard.base is None and isinstance(order, Order):
             guard.base = order
             return guard
     for agent, heuristic in ((stage, before), (before, stage)):

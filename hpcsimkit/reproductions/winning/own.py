@@ -44,17 +44,15 @@ RIVALS = (RIVAL, "xfactor+easy", "wfp3+easy", REFERENCE, "fcfs+easy-sjf")
 RECIPE = "predicted-aging"
 AGED = "aged(mean=1)+easy-weighted(mean=1)"
 
-ROWS = (
-    *RIVALS,
-    f"{RIVAL}{TESTS}",
-    RECIPE,
-    f"{RECIPE}{TESTS}",
-    f"{AGED}+history",
+MAIN = (*RIVALS, f"{RIVAL}{TESTS}", RECIPE, f"{RECIPE}{TESTS}", f"{AGED}+history")
+"""Policies by name: the rivals, and the new ones."""
+
+PARTS = (
     f"{AGED}+live-history",
     "unicef+guarded-wait+easy",
     *(f"{rival}{TESTS}" for rival in RIVALS[1:]),
 )
-"""Policies by name: the rivals, the new rules one by one and together, and the rivals with these rules."""
+"""The new rules one by one, and the other rivals with tests."""
 
 LEAST_WAIT = 1800
 """Mean wait of the reference on the past from which a log has queues [s]."""
@@ -243,11 +241,16 @@ class OwnReproduction(PaperReproduction):
         yield from self.traces.lines()
         if not self.traces.counted:
             raise UsageError(f"winning needs {self.logs_needed}; found none with queues that drain")
-        yield f"{len(ROWS)} policies on {len(self.traces.counted)} logs"
+        yield f"{len(self.rows)} policies on {len(self.traces.counted)} logs"
+
+    @property
+    def rows(self) -> Sequence[str]:
+        """The policies, the most important ones first."""
+        return (*MAIN, *PARTS) if self.traces.scale.parts else MAIN
 
     def stages(self) -> Sequence[Sequence[Task]]:
         """Return all simulations, the most important policies first."""
-        return [[Judged(log, policy, self.seed) for policy in ROWS for log in self.traces.counted]]
+        return [[Judged(log, policy, self.seed) for policy in self.rows for log in self.traces.counted]]
 
     def conclude(self, store: Store, pictures: Path) -> Conclusion:
         """Return the tables and the targets."""
@@ -269,11 +272,12 @@ class Found:
 
     def __init__(self, plan: OwnReproduction, store: Store) -> None:
         self._logs: Sequence[WinningLog] = plan.traces.counted
+        self._rows = plan.rows
         self._seed = plan.seed
         self._outcomes = {
             (log.name, policy): store.outcome(Judged(log, policy, plan.seed))
             for log in self._logs
-            for policy in ROWS
+            for policy in plan.rows
         }
 
     def pooled(self, policy: str, metric: str, rival: str = RIVAL) -> Pooled:
@@ -302,7 +306,7 @@ class Found:
     def ratios(self) -> Table:
         """Ratios of all policies to the rival, over all logs."""
         rows = []
-        for policy in ROWS[1:]:
+        for policy in self._rows[1:]:
             slowdown, wait, longest = (
                 self.pooled(policy, metric) for metric in ("slowdown", "wait", "longest")
             )
@@ -327,7 +331,7 @@ class Found:
     def with_tests(self) -> Table:
         """Ratios of the rivals with tests to the same ones without."""
         rows = []
-        for rival in (*RIVALS, RECIPE):
+        for rival in (each for each in (*RIVALS, RECIPE) if f"{each}{TESTS}" in self._rows):
             slowdown, wait, longest = (
                 self.pooled(f"{rival}{TESTS}", metric, rival) for metric in ("slowdown", "wait", "longest")
             )
@@ -346,7 +350,7 @@ class Found:
     @property
     def by_log(self) -> Table:
         """The rival on each log, and the ratios of the main policies to it."""
-        main = (f"{RIVAL}{TESTS}", RECIPE, f"{RECIPE}{TESTS}", f"{AGED}+history", f"{AGED}+live-history")
+        main = MAIN[len(RIVALS) :]
         rows = []
         for log in self._logs:
             rival = self._of(log, RIVAL)
