@@ -24,7 +24,7 @@ from hpcsimkit.kernel.guard import guarded
 from hpcsimkit.kernel.pipeline import SEATS
 from hpcsimkit.kernel.system import System
 
-__all__ = ["MODULE", "ModelAgent"]
+__all__ = ["MODULE", "ModelAgent", "ScoringAgent"]
 
 MODULE = "module"
 """Kind of networks that are PyTorch modules, in model files."""
@@ -36,7 +36,63 @@ OF_TWO = ("inspector", "gate")
 """Seats whose options are yes and no."""
 
 
-class ModelAgent(Answering):
+class ScoringAgent(Answering):
+    """A stage that scores the actions of a mask on the observations of an encoder.
+
+    It draws if it samples actions from the softmax of their scores. Subclasses say in `_choice` how the
+    actions are scored.
+    """
+
+    encoder: Encoder
+    mask: Mask
+    sample: bool
+    about: Mapping[str, Any] | None
+
+    @property
+    def draws(self) -> bool:  # type: ignore[override]
+        """Whether runs with other seeds may differ: actions are sampled."""
+        return bool(self.sample)
+
+    @property
+    def slots(self) -> int | None:
+        """Number of options to choose among, by the mask or else by the training; None if neither has it."""
+        return getattr(self.mask, "slots", self.trained.get("slots"))
+
+    @property
+    def trained(self) -> Mapping[str, Any]:
+        """Facts of the training run: policy, slots, metric; empty if unknown."""
+        return (self.about or {}).get("training", {})
+
+    def reset(self, system: System) -> None:
+        """Prepare for a run: bind the encoder, and get a random number generator if actions are sampled."""
+        super().reset(system)
+        self._encode = self.encoder.bind(system)
+        self._observation = np.zeros(shape_of(self.encoder), dtype=np.float32)
+        self._valid = np.zeros(actions_of(self.mask), dtype=np.bool_)
+        self._random = system.random() if self.sample else None
+
+    def answer(self, decision: Decision) -> int:
+        """Return the position of the option with the best action, or with a sampled one."""
+        if len(decision.options) == 1:
+            return 0
+        self._observation[...] = 0
+        self._valid[...] = False
+        self._encode(decision, self._observation)
+        self.mask.write(decision, self._valid)
+        if not self._valid.any():
+            raise UsageError(f"{self.mask!r} leaves no action for {decision!r}")
+        return self.mask.position(decision, self._choice())
+
+    def _choice(self) -> int:
+        """Return one of the valid actions."""
+        raise NotImplementedError
+
+    def _with_noise(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return scores whose maximum is the best action, or a sample of their softmax (Gumbel noise)."""
+        return scores if self._random is None else scores + self._random.gumbel(size=len(scores))
+
+
+class ModelAgent(ScoringAgent):
     """A stage that takes the decisions of a seat by a model of any kind, which all runs share.
 
     Unlike an :class:`~hpcsimkit.agents.agent.Agent`, it has no layers of its own: it calls the model. It is
@@ -128,21 +184,6 @@ class ModelAgent(Answering):
         return str(views().agent_html(self, self._scorer.name))
 
     @property
-    def draws(self) -> bool:  # type: ignore[override]
-        """Whether runs with other seeds may differ: actions are sampled."""
-        return bool(self.sample)
-
-    @property
-    def slots(self) -> int | None:
-        """Number of options to choose among, by the mask or else by the training; None if neither has it."""
-        return getattr(self.mask, "slots", self.trained.get("slots"))
-
-    @property
-    def trained(self) -> Mapping[str, Any]:
-        """Facts of the training run: policy, slots, metric; empty if unknown."""
-        return (self.about or {}).get("training", {})
-
-    @property
     def scorer(self) -> Scorer:
         """The scores of the model."""
         return self._scorer
@@ -232,23 +273,7 @@ class ModelAgent(Answering):
     def reset(self, system: System) -> None:
         """Prepare for a run: bind the encoder, and forget what was seen in another one."""
         super().reset(system)
-        self._encode = self.encoder.bind(system)
-        self._observation = np.zeros(shape_of(self.encoder), dtype=np.float32)
-        self._valid = np.zeros(actions_of(self.mask), dtype=np.bool_)
         self._state: Any = None
-        self._random = system.random() if self.sample else None
-
-    def answer(self, decision: Decision) -> int:
-        """Return the position of the option with the best action, or with a sampled one."""
-        if len(decision.options) == 1:
-            return 0
-        self._observation[...] = 0
-        self._valid[...] = False
-        self._encode(decision, self._observation)
-        self.mask.write(decision, self._valid)
-        if not self._valid.any():
-            raise UsageError(f"{self.mask!r} leaves no action for {decision!r}")
-        return self.mask.position(decision, self._choice())
 
     def _choice(self) -> int:
         seen, valid = self._observation[None], self._valid[None]
@@ -258,9 +283,7 @@ class ModelAgent(Answering):
         wanted = np.where(self._valid, scores[0], -np.inf)
         if not np.isfinite(wanted[self._valid]).any():
             raise UsageError(f"{self._scorer.name} scores no option with a finite number, found {scores[0]}")
-        if self._random is not None:  # argmax of scores with Gumbel noise samples from their softmax
-            wanted = wanted + self._random.gumbel(size=len(wanted))
-        return int(np.nanargmax(wanted))
+        return int(np.nanargmax(self._with_noise(wanted)))
 
 
 def _usual_mask(encoder: Encoder, stage: str) -> Mask:
