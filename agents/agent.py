@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hpcsimkit.agents.catalogue import ENCODERS, MASKS, NETWORKS
 from hpcsimkit.agents.model_agent import MODULE, ModelAgent, ScoringAgent
@@ -117,10 +118,8 @@ class Agent(ScoringAgent):
         self.check()
         super().reset(system)
 
-    def _choice(self) -> int:
-        actions = np.flatnonzero(self._valid)
-        scores = self.network.scores_of(self._observation, actions).astype(np.float64)
-        return int(actions[np.argmax(self._with_noise(scores))])
+    def _scores(self, actions: NDArray[np.int64]) -> NDArray[np.float64]:
+        return self.network.scores_of(self._observation, actions).astype(np.float64)
 
     # --- saving and loading --------------------------------------------------------------------------
 

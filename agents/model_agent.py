@@ -39,10 +39,13 @@ OF_TWO = ("inspector", "gate")
 class ScoringAgent(Answering):
     """A stage that scores the actions of a mask on the observations of an encoder.
 
-    It draws if it samples actions from the softmax of their scores. Subclasses say in `_choice` how the
-    actions are scored.
+    Attributes
+    ----------
+    scores : array of float64, shape (valid actions,)
+        Scores of the valid actions at the last decision with several options.
     """
 
+    scores: NDArray[np.float64]
     encoder: Encoder
     mask: Mask
     sample: bool
@@ -79,17 +82,17 @@ class ScoringAgent(Answering):
         self._valid[...] = False
         self._encode(decision, self._observation)
         self.mask.write(decision, self._valid)
-        if not self._valid.any():
+        actions = np.flatnonzero(self._valid)
+        if not len(actions):
             raise UsageError(f"{self.mask!r} leaves no action for {decision!r}")
-        return self.mask.position(decision, self._choice())
+        self.scores = wanted = self._scores(actions)
+        if self._random is not None:  # argmax of scores with Gumbel noise samples from their softmax
+            wanted = wanted + self._random.gumbel(size=len(wanted))
+        return self.mask.position(decision, int(actions[np.argmax(wanted)]))
 
-    def _choice(self) -> int:
-        """Return one of the valid actions."""
+    def _scores(self, actions: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return the scores of some actions, in their order; the larger the better."""
         raise NotImplementedError
-
-    def _with_noise(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return scores whose maximum is the best action, or a sample of their softmax (Gumbel noise)."""
-        return scores if self._random is None else scores + self._random.gumbel(size=len(scores))
 
 
 class ModelAgent(ScoringAgent):
@@ -275,15 +278,15 @@ class ModelAgent(ScoringAgent):
         super().reset(system)
         self._state: Any = None
 
-    def _choice(self) -> int:
+    def _scores(self, actions: NDArray[np.int64]) -> NDArray[np.float64]:
         seen, valid = self._observation[None], self._valid[None]
         seen = seen.reshape(1, -1) if self.flat else seen
         with guarded(f"the model {self._scorer.name}"):
             scores, self._state = self._scorer.scores(seen, valid, self._state)
-        wanted = np.where(self._valid, scores[0], -np.inf)
-        if not np.isfinite(wanted[self._valid]).any():
+        wanted: NDArray[np.float64] = scores[0][actions].astype(np.float64)
+        if not np.isfinite(wanted).any():
             raise UsageError(f"{self._scorer.name} scores no option with a finite number, found {scores[0]}")
-        return int(np.nanargmax(self._with_noise(wanted)))
+        return np.where(np.isnan(wanted), -np.inf, wanted)
 
 
 def _usual_mask(encoder: Encoder, stage: str) -> Mask:
