@@ -134,7 +134,7 @@ def verdict_on(
 
 
 class _Earnings:
-    """Watcher that adds up the reward of a run as an episode does: after a warm-up, from the first choice on."""
+    """Watcher that adds up the reward of a run as an episode does; that of a warm-up does not count."""
 
     def __init__(self, reward: Reward, begin: int | None) -> None:
         self.reward = reward
