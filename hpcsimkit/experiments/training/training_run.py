@@ -71,7 +71,7 @@ class Trained(NamedTuple):
     chance : float
         Mean of the metric with a random agent.
     verdict : Verdict
-        What the agent does in validation, and whether it earns more than chance and than a constant action.
+        Choices of the agent in validation, and the comparison of its reward with chance and constant actions.
     """
 
     agent: Agent
