@@ -26,7 +26,7 @@ from hpcsimkit.kernel.reservation import reserve
 from hpcsimkit.kernel.restart import Restart
 from hpcsimkit.kernel.simulation import Simulation
 from hpcsimkit.kernel.system import System
-from hpcsimkit.policies.backfill.testing import HoleTests
+from hpcsimkit.policies import EASY, HoleTests, Pipeline
 from hpcsimkit.reports.figures import MODE_COLOURS
 from hpcsimkit.reports.gantt import plot_gantt
 from hpcsimkit.results.attempts import Outcome
@@ -145,6 +145,35 @@ def test_conservative_takes_back_the_reservation_of_a_job_that_ends_in_its_test(
     rows: list[Row] = [(0, 100, 100, 3), (1, 50, 50, 4), (3, 5, 500, 1), (4, 300, 500, 4)]
     result = run(workload(rows, 4), "fcfs+conservative+tests(seconds=10)")
     assert attempts(result) == [[(0, 100)], [(100, 150)], [(3, 8)], [(150, 450)]]
+
+
+def test_tests_take_from_what_later_reservations_leave() -> None:
+    """From 5 s on, the third job leaves one node: of two waiting jobs, one may be tested at 3 s, the other after it."""
+    rows: list[Row] = [(0, 100, 100, 1), (0, 5, 5, 2), (1, 56, 56, 4), (2, 50, 50, 6)]
+    rows += [(3, 300, 500, 1), (3, 300, 500, 1)]
+    for backfilling in ("conservative", "easy-k(2)"):
+        result = run(workload(rows, 6), f"fcfs+{backfilling}+tests(seconds=10)")
+        assert attempts(result)[2:4] == [[(5, 61)], [(100, 150)]]
+        assert attempts(result)[4:] == [[(3, 13), (150, 450)], [(13, 23), (150, 450)]]
+
+
+def test_a_tested_job_is_back_by_its_own_reservation() -> None:
+    """With a delay of 137 s, a job that is stopped at 13 s is back at 150 s, when its reservation begins."""
+    jobs = workload([*HOLE[:2], (3, 300, 500, 1)], 4)
+    for delay, found in ((137, [(3, 13), (150, 450)]), (138, [(150, 450)])):
+        result = run(jobs, "fcfs+conservative+tests(seconds=10)", restart=Restart(delay=delay))
+        assert attempts(result)[2] == found
+
+
+def test_a_job_that_could_be_backfilled_is_not_tested() -> None:
+    """Its estimate is not longer than the test: if the backfiller leaves it, so do tests."""
+
+    class Idle(EASY):
+        def fill(self, head: Job, system: System) -> tuple[Job, ...]:
+            return ()
+
+    policy = Pipeline(backfiller=Idle(), tester=HoleTests(10))
+    assert run(workload([*HOLE[:2], (2, 5, 10, 1)], 4), policy).start_time.tolist() == [0, 100, 150]
 
 
 def test_no_test_reaches_into_maintenance() -> None:
