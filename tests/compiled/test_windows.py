@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hpcsimkit.cluster.calendar import Calendar, Window
@@ -39,21 +40,31 @@ BACKFILLING = [
 
 
 @st.composite
+def windows_for(draw: Any) -> Callable[[int], Calendar]:
+    """Some windows of a cluster of any size, of which one may have begun before the first submission."""
+    numbers, count = np.random.default_rng(draw(st.integers(0, 2**32))), draw(st.integers(1, 7))
+
+    def made(size: int) -> Calendar:
+        found: list[Window] = []
+        while not found:
+            for _ in range(count):
+                start = int(numbers.choice([-50, 0, 5, 20, 60, 100, 300]) + numbers.integers(0, 60))
+                end = start + int(numbers.choice([1, 5, 20, 100]))
+                drawn = Window(start, end, int(numbers.integers(1, size + 1)))
+                beginnings = [each.start for each in (*found, drawn)]
+                at_once = [sum(w.nodes for w in (*found, drawn) if w.start <= at < w.end) for at in beginnings]
+                if max(at_once) <= size:
+                    found.append(drawn)
+        return Calendar(found)
+
+    return made
+
+
+@st.composite
 def beside_windows(draw: Any) -> tuple[Workload, Calendar]:
-    """Some windows, of which one may have begun before the first submission."""
-    jobs = draw(workloads())
-    size, numbers = jobs.machine_size, np.random.default_rng(draw(st.integers(0, 2**32)))
-    found: list[Window] = []
-    for _ in range(draw(st.integers(1, 7))):
-        start = int(numbers.choice([-50, 0, 5, 20, 60, 100, 300]) + numbers.integers(0, 60))
-        end = start + int(numbers.choice([1, 5, 20, 100]))
-        drawn = Window(start, end, int(numbers.integers(1, size + 1)))
-        beginnings = [each.start for each in (*found, drawn)]
-        at_once = [sum(w.nodes for w in (*found, drawn) if w.start <= at < w.end) for at in beginnings]
-        if max(at_once) <= size:
-            found.append(drawn)
-    assume(found)
-    return jobs, Calendar(found)
+    """Jobs and windows."""
+    jobs, windows = draw(workloads()), draw(windows_for())
+    return jobs, windows(jobs.machine_size)
 
 
 def check(drawn: tuple[Workload, Calendar], order: str, backfilling: str, walltime: str, seed: int) -> None:
