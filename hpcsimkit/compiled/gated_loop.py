@@ -27,7 +27,7 @@ from hpcsimkit.compiled.stops import FROM_THE_BEGINNING, OVER
 from hpcsimkit.compiled.windows import Windows, change_windows, count_after_end, next_step
 
 
-def simulate(
+def simulate(  # noqa: PLR0913 - parts of the state
     jobs: Jobs,
     rules: Rules,
     run: Run,
@@ -116,7 +116,7 @@ def _change_capacity(
 
 
 @machine_code
-def _update_plan(
+def _update_plan(  # noqa: PLR0913 - parts of the state
     jobs: Jobs,
     rules: Rules,
     run: Run,

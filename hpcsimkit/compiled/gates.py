@@ -1,7 +1,7 @@
 """Gates: whether a job may start now and, if not, for which reason; jobs that join the queue and leave it.
 
-Mirrors :mod:`hpcsimkit.kernel.gate`, the gates of the kit, and what ``Run`` does with their answers. No job is
-stopped, so that each is due for its turn in an array, or for its licences, once.
+Mirrors :mod:`hpcsimkit.kernel.gate`, the gates of the kit, and what ``Run`` does with their answers. No job
+is stopped, so that each is due for its turn in an array, or for its licences, once.
 """
 
 from __future__ import annotations
@@ -24,7 +24,9 @@ NONE, DEPENDENCY, NEVER, BEGIN_TIME, USER, ARRAY_LIMIT, LICENSES = cast(
 )
 """Codes of the reasons for which a job is held; `NEVER`: it may never start."""
 
-STATE, SINCE, REASON, LAST, ASKED, MARK, GROUP, BEGIN, HOLD, WELL, THINK, FIRST_FOLLOWER, LAST_FOLLOWER = range(13)
+STATE, SINCE, REASON, LAST, ASKED, MARK, GROUP, BEGIN, HOLD, WELL, THINK, FIRST_FOLLOWER, LAST_FOLLOWER = (
+    range(13)
+)
 CONDITION, FIRST_TERM, LAST_TERM, NAME, SINGLETON, ARRAY, LIMITED, TURN, TURNS, KIND, TAKES = range(13, 24)
 """Rows of :attr:`Gates.jobs`."""
 
@@ -50,8 +52,8 @@ class Gates(NamedTuple):
     Attributes
     ----------
     jobs : array of int64, shape (24, jobs)
-        State of each job; since when a gate holds it [s], for which reason, and the last interval of it in the
-        log; the time at which the gates are asked about it next [s]; a mark; its rank by its keys, times the
+        State of each job; since when a gate holds it [s], for which reason, and its last interval in the log;
+        the time at which the gates are asked about it next [s]; a mark; its rank by its keys, times the
         largest number of jobs that may join the queue; its begin time and the end of its hold [s]; whether it
         ends well; its think time [s], and the members that follow it; its condition, and the terms that other
         conditions have about it; its user and name, and the condition of a singleton; its array, whether it
@@ -82,9 +84,9 @@ class Gates(NamedTuple):
     newcomers : array of int64, shape (jobs,)
         Rows of the jobs that have joined the queue since the last pass.
     counters : array of int64
-        Number of asks, of intervals, of changed jobs, of newcomers, of jobs that joined the queue and of jobs
-        that are held; whether a pass is wanted, whether another one follows at this instant, and whether there
-        was too little space, at the positions named above.
+        Number of asks, of intervals, of changed jobs, of newcomers, of jobs that have joined, and of those
+        that are held; whether a pass is wanted, whether another one follows at this instant, and whether
+        there was too little space, at the positions named above.
     """
 
     jobs: Integers
@@ -170,7 +172,9 @@ def _has_licenses(gates: Gates, row: int) -> bool:
 
 
 @machine_code
-def _count_in(about: Integers, column: int, lists: Integers, number: int, members: Integers, row: int) -> None:
+def _count_in(
+    about: Integers, column: int, lists: Integers, number: int, members: Integers, row: int
+) -> None:
     """Add a job to the end of a list of those that are due, unless it has been added before."""
     if about[column, row] == NOT_DUE:
         about[column, row] = DUE
@@ -181,10 +185,10 @@ def _count_in(about: Integers, column: int, lists: Integers, number: int, member
 @machine_code
 def _suffices(gates: Gates, kind: int) -> bool:
     """Return whether there are as many free licences as the jobs of a kind ask for."""
+    missing = False
     for pool in range(len(gates.free)):
-        if gates.wanted[kind, pool] > gates.free[pool]:
-            return False
-    return True
+        missing |= gates.wanted[kind, pool] > gates.free[pool]
+    return not missing
 
 
 # --- the record --------------------------------------------------------------------------------------------
@@ -217,7 +221,9 @@ def _hold(gates: Gates, row: int, now: int, reason: int) -> None:
     _release(gates, row, now, False)
     last = about[LAST, row]
     about[SINCE, row], about[REASON, row] = now, reason
-    if last >= 0 and log[2, last] == now and log[3, last] == reason:  # it was in the queue at this instant only
+    if (
+        last >= 0 and log[2, last] == now and log[3, last] == reason
+    ):  # it was in the queue at this instant only
         about[SINCE, row], about[LAST, row] = log[1, last], log[4, last]
         log[3, last] = NONE
 
@@ -277,7 +283,7 @@ def _settle_terms(gates: Gates, row: int, now: int, well: bool, begins: bool) ->
         kind, delay = gates.terms[0, place], gates.terms[1, place]
         if (kind != STARTED) if begins else (kind == STARTED and state != REJECTED):
             continue
-        met = kind == ANY or kind == STARTED or (kind == OK) == well
+        met = kind in (ANY, STARTED) or (kind == OK) == well
         _settle(gates, gates.terms[2, place], met, now + delay if delay else 0)
 
 
@@ -302,7 +308,7 @@ def _settle_singleton(gates: Gates, row: int) -> None:
 @machine_code
 def _is_over(gates: Gates, row: int) -> bool:
     state = gates.jobs[STATE, row]
-    return bool(state == DONE or state == REJECTED)
+    return state in (DONE, REJECTED)
 
 
 @called
@@ -362,10 +368,10 @@ def _give_licenses(gates: Gates, row: int, sign: int) -> None:
 
 @machine_code
 def _share_a_pool(gates: Gates, kind: int, other: int) -> bool:
+    shared = 0
     for pool in range(len(gates.free)):
-        if gates.wanted[kind, pool] and gates.wanted[other, pool]:
-            return True
-    return False
+        shared += gates.wanted[kind, pool] * gates.wanted[other, pool]
+    return bool(shared > 0)
 
 
 @machine_code
@@ -474,9 +480,7 @@ def submit_due(jobs: Jobs, run: Run, queue: Queue, plan: Plan | None, gates: Gat
 
 
 @machine_code
-def _submit(
-    jobs: Jobs, run: Run, queue: Queue, plan: Plan | None, gates: Gates, row: int, now: int
-) -> None:
+def _submit(jobs: Jobs, run: Run, queue: Queue, plan: Plan | None, gates: Gates, row: int, now: int) -> None:
     """Let a job join the queue, unless a gate holds it; mirrors ``Run.submit``."""
     counters = gates.counters
     reason, until = _answer(gates, row, now)
@@ -500,9 +504,7 @@ def _submit(
 
 
 @machine_code
-def _reject(
-    jobs: Jobs, run: Run, queue: Queue, plan: Plan | None, gates: Gates, row: int, now: int
-) -> None:
+def _reject(jobs: Jobs, run: Run, queue: Queue, plan: Plan | None, gates: Gates, row: int, now: int) -> None:
     """Reject a job that may never start, and those that are awaited after it; mirrors ``Run.on_reject``."""
     about, refused, count, done = gates.jobs, gates.refused, 1, 0
     refused[0] = row

@@ -69,8 +69,9 @@ def decides(setup: Setup, workload: Workload) -> bool:
     return not all(isinstance(gate, AHEAD) for gate in gates_in(setup, workload))
 
 
-def obstacles(setup: Setup, workload: Workload, cluster: AnyCluster, policy: Pipeline) -> Iterator[str]:
-    """Yield the reasons why the compiled simulator cannot run a pipeline with the gates of a run."""
+def obstacles(simulation: Any, cluster: AnyCluster, stops: bool) -> Iterator[str]:
+    """Yield the reasons why the gates of a pipeline, whose jobs may be stopped, are not compiled."""
+    setup, workload, policy = simulation.setup, simulation.workload, simulation.policy
     gates = gates_in(setup, workload)
     kinds = [type(gate) for gate in gates]
     unknown = tuple(gate for gate in setup.gates if type(gate) not in KNOWN)
@@ -81,6 +82,8 @@ def obstacles(setup: Setup, workload: Workload, cluster: AnyCluster, policy: Pip
     names = " and ".join(kind.__name__ for kind in kinds if kind not in AHEAD)
     if type(cluster) is not Nodes:
         yield f"it knows {names} on counted nodes only"
+    if stops:
+        yield f"it knows no {names} where jobs may be stopped"
     candidates = getattr(policy.backfiller, "candidates", None)
     for part in (policy.queue_order, candidates, policy.estimates):
         if isinstance(part, RandomOrder | SlurmMultifactor | ShortestPredicted | LastTwo | Noisy):
@@ -91,7 +94,9 @@ def obstacles(setup: Setup, workload: Workload, cluster: AnyCluster, policy: Pip
         yield "its jobs are too many for gates"
 
 
-def _obstacles_of_dependencies(kinds: Sequence[type[Gate]], order: object, candidates: object) -> Iterator[str]:
+def _obstacles_of_dependencies(
+    kinds: Sequence[type[Gate]], order: object, candidates: object
+) -> Iterator[str]:
     """Yield the reasons why jobs cannot be submitted after others: their keys are not known ahead.
 
     If nothing else holds them, they join the queue in the order of their submissions.
@@ -291,7 +296,14 @@ def _held(log: Integers) -> HeldJobs | None:
     """Return the intervals of a log as a table; None if there are none."""
     from hpcsimkit.compiled.gates import NEVER, NONE
 
-    names = ["", "Dependency", "DependencyNeverSatisfied", BeginTimes.reason, Holds.reason, "JobArrayTaskLimit"]
+    names = [
+        "",
+        "Dependency",
+        "DependencyNeverSatisfied",
+        BeginTimes.reason,
+        Holds.reason,
+        "JobArrayTaskLimit",
+    ]
     names.append("Licenses")
     assert names[NEVER] == "DependencyNeverSatisfied"
     kept = log[:, log[3] != NONE]

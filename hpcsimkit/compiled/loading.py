@@ -34,7 +34,7 @@ been compiled for this kind of policy before. All times are those of one process
 changes all of them alike.
 """
 
-SLOW_TO_COMPILE = {"machines": 5.0, "profile": 3.0, "plan": 3.0, "seat": 1.0}
+SLOW_TO_COMPILE = {"machines": 5.0, "profile": 3.0, "plan": 3.0, "seat": 1.0, "gates": 6.0}
 """Further time to compile [s] for parts of a kind."""
 
 WITH_STOCK_NUMBA = 2

@@ -126,9 +126,7 @@ def simulate(  # noqa: PLR0913 - parts of the state
         if machines is not None:
             machines.counters[NEWCOMERS] = first
         if windows is not None and gone is not None and listing is not None:
-            plain_pass(
-                jobs, run, rules, queue, listing, gone, shares, profile, plan, windows, None, now
-            )
+            plain_pass(jobs, run, rules, queue, listing, gone, shares, profile, plan, windows, None, now)
         elif gone is not None and listing is not None:
             scored_pass(
                 jobs, run, rules, queue, sizes, listing, gone, shares, machines, profile, plan, stops, now

@@ -69,12 +69,29 @@ def plain_pass(  # noqa: PLR0913 - parts of the state
         mode = RESERVED if run.reserved[row] else READY
         if start_waiting(jobs, run, queue, plan, gates, row, now, mode):
             _miss(listing, gone, gates, count)
-    if head < 0:
-        return
+    if head >= 0 and rules.backfilling != NONE:
+        _backfill(jobs, run, rules, queue, listing, gone, profile, plan, windows, gates, head, count, now)
+
+
+@pasted
+def _backfill(  # noqa: PLR0913 - parts of the state
+    jobs: Jobs,
+    run: Run,
+    rules: Rules,
+    queue: Queue,
+    listing: Listing,
+    gone: Integers,
+    profile: Profile | None,
+    plan: Plan | None,
+    windows: Windows | None,
+    gates: Gates | None,
+    head: int,
+    count: int,
+    now: int,
+) -> None:
+    """Start jobs behind the first one that does not fit, among `count` listed jobs."""
     if rules.backfilling >= EASY:
         run.reserved[head] = 1
-    if rules.backfilling == NONE:
-        return
     listed = list_by_score(jobs, run, listing, gone, None, plan, head, count, plan is None, now)
     if profile is not None and rules.backfilling != EASY:
         several(jobs, run, rules, queue, None, listing, profile, windows, gates, listed, now)

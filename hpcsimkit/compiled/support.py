@@ -54,8 +54,10 @@ from hpcsimkit.results.result import Result
 
 if TYPE_CHECKING:
     from hpcsimkit.cluster.allocation import Allocation
+    from hpcsimkit.compiled.gates import Gates
     from hpcsimkit.compiled.machine_profile import MachineProfile
     from hpcsimkit.compiled.machines import Machines as AnyMachines
+    from hpcsimkit.compiled.queue import Queue
     from hpcsimkit.compiled.state import Jobs, Rules
     from hpcsimkit.compiled.windows import Windows
 
@@ -162,7 +164,11 @@ def _obstacles(simulation: Parameters) -> Iterator[str]:
     whole = _whole_of(simulation.policy)
     if whole is not slurm_runs:
         yield from _obstacles_of_cluster(cluster, rules)
-    further = ("calendar", "gates", "dependencies", "licenses", *stopping.OPTIONS) if whole is None else whole.OPTIONS
+    further = (
+        ("calendar", "gates", "dependencies", "licenses", *stopping.OPTIONS)
+        if whole is None
+        else whole.OPTIONS
+    )
     yield from obstacles_of_options(simulation, (*KNOWN_OPTIONS, *further))
     for observer in simulation.observers:
         if observer.needs_events:
@@ -174,9 +180,7 @@ def _obstacles(simulation: Parameters) -> Iterator[str]:
     if isinstance(simulation.policy, Pipeline):
         if isinstance(cluster, Machines):
             yield from on_machines.obstacles(simulation.workload, cluster, simulation.policy)
-        yield from gating.obstacles(simulation.setup, simulation.workload, cluster, simulation.policy)
-        if _is_gated(simulation) and _stops_jobs(simulation):
-            yield "it knows no gates but begin times and holds where jobs may be stopped"
+        yield from gating.obstacles(simulation, cluster, _stops_jobs(simulation))
         if simulation.setup.calendar:
             yield from beside_windows.obstacles(simulation, _stops_jobs(simulation))
         if _stops_jobs(simulation):
@@ -333,7 +337,7 @@ def _run_pipeline(simulation: Parameters, space: int) -> tuple[Result, NDArray[n
     from hpcsimkit.compiled.begun import take_over
     from hpcsimkit.compiled.dirlab import new_published
     from hpcsimkit.compiled.plan import plan_anew
-    from hpcsimkit.compiled.queue import WAITING, new_queue
+    from hpcsimkit.compiled.queue import new_queue
     from hpcsimkit.compiled.state import PASSES, new_run
 
     began = time.perf_counter()
@@ -354,10 +358,7 @@ def _run_pipeline(simulation: Parameters, space: int) -> tuple[Result, NDArray[n
     if simulation.setup.begun is not None:
         take_over(simulation.setup.begun, jobs, state, machines, allocations)
     if "gates" in parts:
-        jobs, killed = gating.jobs_with(jobs), logged.column("run_time") > workload.column("run_time")
-        by_keys = not gating.follows_submissions(simulation.setup, policy)
-        group = _groups(workload, policy) if by_keys else np.zeros(len(workload), dtype=np.int64)
-        gates = gating.gates_of(simulation.setup, workload, killed, group, space)
+        jobs, gates = _with_gates(simulation, workload, policy, jobs, space)
     queue = new_queue(len(workload))
     if _by_dirlab(simulation):
         simulate(jobs, state, queue, new_published(policy, len(workload)))
@@ -389,18 +390,38 @@ def _run_pipeline(simulation: Parameters, space: int) -> tuple[Result, NDArray[n
         placements=None if machines is None else on_machines.placements_of(cluster, machines),
         simulator="compiled",
     )
-    if gates is not None:
-        gating.check_end(simulation, gates, int(queue.counters[WAITING]))
-        result = gating.with_gates(result, jobs, gates)
-    elif simulation.setup.gates:
-        result = replace(result, held=later_submissions.held_jobs(simulation.setup, logged))
+    result = _with_held(result, simulation, jobs, gates, queue)
     if windows is not None:
         result = beside_windows.with_downtime(result, windows)
     if stops is not None:
         result = stopping.with_attempts(result, stops, simulation.setup.restart)
     result = _with_partition(result, simulation)
-    positions = state.positions if machines is None and stops is None and gates is None else None
-    return result, positions
+    return result, state.positions if machines is None and stops is None and gates is None else None
+
+
+def _with_gates(
+    simulation: Parameters, workload: Workload, policy: Pipeline, jobs: Jobs, space: int
+) -> tuple[Jobs, Gates]:
+    """Return the columns of a run with gates, and the state of the gates."""
+    killed = simulation.workload.column("run_time") > workload.column("run_time")
+    group = np.zeros(len(workload), dtype=np.int64)
+    if not gating.follows_submissions(simulation.setup, policy):
+        group = _groups(workload, policy)
+    return gating.jobs_with(jobs), gating.gates_of(simulation.setup, workload, killed, group, space)
+
+
+def _with_held(
+    result: Result, simulation: Parameters, jobs: Jobs, gates: Gates | None, queue: Queue
+) -> Result:
+    """Return a result with the intervals in which gates held jobs."""
+    from hpcsimkit.compiled.queue import WAITING
+
+    if gates is not None:
+        gating.check_end(simulation, gates, int(queue.counters[WAITING]))
+        return gating.with_gates(result, jobs, gates)
+    if simulation.setup.gates:
+        return replace(result, held=later_submissions.held_jobs(simulation.setup, simulation.workload))
+    return result
 
 
 def _machines(
@@ -433,7 +454,7 @@ PARTS = (
 """The optional parts of the state, in the order in which the compiled function takes them."""
 
 GATED_PARTS = ("listing", "gone", "profile", "plan", "windows", "gates")
-"""Those of a run with gates, as its own compiled function takes them; see :data:`~hpcsimkit.compiled.loading.GATES`."""
+"""Those of a run with gates, as its own compiled function takes them."""
 
 
 def _parts(simulation: Parameters) -> tuple[str, ...]:

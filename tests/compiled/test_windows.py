@@ -52,7 +52,9 @@ def windows_for(draw: Any) -> Callable[[int], Calendar]:
                 end = start + int(numbers.choice([1, 5, 20, 100]))
                 drawn = Window(start, end, int(numbers.integers(1, size + 1)))
                 beginnings = [each.start for each in (*found, drawn)]
-                at_once = [sum(w.nodes for w in (*found, drawn) if w.start <= at < w.end) for at in beginnings]
+                at_once = [
+                    sum(w.nodes for w in (*found, drawn) if w.start <= at < w.end) for at in beginnings
+                ]
                 if max(at_once) <= size:
                     found.append(drawn)
         return Calendar(found)
