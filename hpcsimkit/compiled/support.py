@@ -182,7 +182,7 @@ def _obstacles(simulation: Parameters) -> Iterator[str]:
             yield from on_machines.obstacles(simulation.workload, cluster, simulation.policy)
         yield from gating.obstacles(simulation, cluster, _stops_jobs(simulation))
         if simulation.setup.calendar:
-            yield from beside_windows.obstacles(simulation, _stops_jobs(simulation))
+            yield from beside_windows.obstacles(cluster, _stops_jobs(simulation))
         if _stops_jobs(simulation):
             yield from stopping.obstacles(simulation.setup, simulation.workload, cluster, simulation.policy)
     yield from _obstacles_of_begun(simulation, simulation.setup.begun)
@@ -363,7 +363,7 @@ def _run_pipeline(simulation: Parameters, space: int) -> tuple[Result, NDArray[n
     if _by_dirlab(simulation):
         simulate(jobs, state, queue, new_published(policy, len(workload)))
     else:
-        windows = beside_windows.windows_of(simulation, jobs, state) if "windows" in parts else None
+        windows = beside_windows.windows_of(simulation, cluster, jobs, state) if "windows" in parts else None
         optional = _optional_parts(parts, policy, workload, jobs, nodes, profile, windows)
         optional |= {"machines": machines, "stops": stops, "windows": windows, "gates": gates}
         if "plan" in parts and simulation.setup.begun is not None:

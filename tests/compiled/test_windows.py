@@ -19,7 +19,13 @@ from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.begun import Begun
 from hpcsimkit.kernel.restart import Restart
 from hpcsimkit.kernel.simulation import Simulation
-from tests.compiled.test_equality import assert_equal_results, long_queue, uncompiled, workloads
+from tests.compiled.test_equality import (
+    assert_equal_results,
+    assert_equal_schedules,
+    long_queue,
+    uncompiled,
+    workloads,
+)
 from tests.drawn import examples
 
 ORDERS = ["fcfs", "lcfs", "sjf", "saf", "wfp3", "fcfs+window(3)", "slurm", "random"]
@@ -104,10 +110,6 @@ def test_long_queues(policy: str) -> None:
             {"cluster": Machines.of(2, cpus=64), "calendar": Calendar([Window(5, 9, machines=(0,))])},
             "a calendar on counted nodes only",
         ),
-        (
-            {"cluster": Partitions([Partition("all", nodes=64, default=True)])},
-            "a calendar on counted nodes only",
-        ),
         ({"policy": "oracle-srtf"}, "it knows no calendar"),
     ],
 )
@@ -117,6 +119,15 @@ def test_refuses_with_the_reason(options: Any, reason: str) -> None:
     with pytest.raises(UsageError, match="the compiled simulator cannot run this: ") as error:
         Simulation(long_queue(9), policy, simulator="compiled", **parameters).run()
     assert reason in str(error.value) and "\n" not in str(error.value)
+
+
+@uncompiled
+def test_a_partition_over_all_nodes() -> None:
+    whole = Partitions([Partition("all", nodes=64, default=True)])
+    calendar = Calendar([Window(500, 900, 64)])
+    found, _ = assert_equal_schedules(long_queue(30), make("fcfs+easy"), cluster=whole, calendar=calendar)
+    assert not ((found.start_time < 900) & (found.end_time > 500) & (found.start_time >= 500)).any()
+    assert found.downtime is not None and found.started_in is not None
 
 
 @pytest.mark.parametrize("simulator", ["simpy", "compiled"])

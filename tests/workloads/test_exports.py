@@ -389,7 +389,12 @@ def test_partitions_by_the_command_line() -> None:
 
 
 def test_licences_in_command_lines_and_in_their_own_field() -> None:
-    lines = ("sbatch -L matlab:2 x.sh", "sbatch --licenses=ansys,matlab x", "sbatch --wrap 'f -L no'", "sbatch x")
+    lines = (
+        "sbatch -L matlab:2 x.sh",
+        "sbatch --licenses=ansys,matlab x",
+        "sbatch --wrap 'f -L no'",
+        "sbatch x",
+    )
     rows = [job(n, "cpu=1,node=1", SubmitLine=line) for n, line in enumerate(lines, start=1)]
     w = read(log_of(*rows))
     assert w.labels["licenses"] == ("matlab:2", "ansys,matlab")
