@@ -27,7 +27,7 @@ def obstacles(cluster: AnyCluster, stops: bool) -> Iterator[str]:
         yield "it knows no calendar where jobs may be stopped"
 
 
-def windows_of(simulation: Any, cluster: Nodes, jobs: Jobs, run: Run) -> Windows:
+def windows_of(simulation: Any, cluster: AnyCluster, jobs: Jobs, run: Run) -> Windows:
     """Return the windows of a run on a cluster, from whose free nodes they take theirs.
 
     Raises

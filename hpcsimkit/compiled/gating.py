@@ -232,7 +232,7 @@ def gates_of(
     workload : Workload
         Its jobs.
     killed : array of bool, shape (jobs,)
-        Which of them are killed at their requested times.
+        Whether each is killed at its requested time.
     group : array of int64, shape (jobs,)
         Ranks of the jobs by their keys.
     space : int

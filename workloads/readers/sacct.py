@@ -272,8 +272,8 @@ def read_sacct(
       the time from submission to start.
     - A job whose command line (``SubmitLine``) names several partitions, one of them its own, is of all of
       them; ``queue`` is that in which it ran. ``notes`` counts such jobs.
-    - Licences (``Licenses``, else ``--licenses`` in ``SubmitLine``) become the column ``licenses``, if any job
-      asks for some: the option `licenses` of a simulation reads it.
+    - Licences (``Licenses``, else ``--licenses`` in ``SubmitLine``) become the column ``licenses``, if any
+      job asks for some: the option `licenses` of a simulation reads it.
     - ``Reason`` (the last one while the job waited), ``Flags`` (of them, which loop started it) and
       ``Priority`` become the columns ``recorded_reason``, ``recorded_backfilled`` and ``recorded_priority``;
       ``recorded_held_time`` is the time from the submission until the job was eligible.
