@@ -18,7 +18,7 @@ from hpcsimkit.reproductions.papers import SYSTEMS
     "reproduce masked-ppo beocat-2021-0*.csv.gz --out masked-ppo --workers 2",
     "reproduce dras ALCF-Theta-2022.swf.gz HPC2N-2002-2.2-cln.swf.gz --out dras",
     "reproduce cush --quick",
-    "reproduce cush --rivals",
+    "reproduce cush --baselines",
 )
 def reproduce(
     system: Annotated[
@@ -46,7 +46,8 @@ def reproduce(
     rivals: Annotated[
         bool,
         typer.Option(
-            "--rivals",
+            "--baselines",
+            "--rivals",  # the name before version 1.0
             help="Run only the heuristics, those of the paper and more, on the test jobs; train no agent.",
         ),
     ] = False,

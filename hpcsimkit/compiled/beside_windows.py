@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def obstacles(simulation: Any, stops: bool) -> Iterator[str]:
     """Yield the reasons why the calendar of a run, in which jobs may be stopped, is not compiled."""
     if type(simulation.cluster) is not Nodes:
-        yield "it knows a calendar on counted nodes only"
+        yield "it knows a calendar on homogeneous nodes only"
     if stops:
         yield "it knows no calendar where jobs may be stopped"
 

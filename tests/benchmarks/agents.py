@@ -54,7 +54,7 @@ def _compile_baselines(env: Any, episodes: int) -> None:
 
 
 def window(traces: Path, source: str, policy: str, repetitions: int) -> dict[str, float]:
-    """Choose among 16 jobs of a log of 5 000 on counted nodes."""
+    """Choose among 16 jobs of a log of 5 000 on homogeneous nodes."""
     from hpcsimkit import External, Pipeline
     from hpcsimkit.agents.spaces.encoders import QueueWindow
     from hpcsimkit.agents.spaces.episodes import Fixed

@@ -193,13 +193,13 @@ def test_wrong_calendars() -> None:
         run(jobs, "fcfs", cluster=Machines.of(4, cpus=1), calendar=DRAIN)
     with pytest.raises(UsageError, match="windows at 12 s: 5 nodes are gone at once, of 4"):
         run(jobs, "fcfs", calendar=Calendar([Window(10, 20, 3), Window(12, 15, 2)]))
-    with pytest.raises(UsageError, match="the cluster has counted nodes, found machine 'node1'"):
+    with pytest.raises(UsageError, match="the cluster has homogeneous nodes, found machine 'node1'"):
         run(jobs, "fcfs", calendar=Calendar([Window(10, 20, machines=("node1",))]))
     with pytest.raises(UsageError, match="reservations for users or accounts need machines: Nodes"):
         run(jobs, "fcfs", calendar=Calendar([Window(10, 20, users=(1,))]))
     partitions = Partitions([Partition("a", nodes=4), Partition("b", nodes=4)])
     placed = Workload({**jobs.columns, "partition": [1]}, labels={"partition": ("a", "b")})
-    with pytest.raises(UsageError, match="a calendar needs counted nodes or machines"):
+    with pytest.raises(UsageError, match="a calendar needs homogeneous nodes or machines"):
         run(placed, "fcfs", cluster=partitions, calendar=DRAIN)
     with pytest.raises(UsageError, match="know no calendar"):
         run(jobs, "fcfs", calendar=DRAIN, event_order=DirlabOrder())
