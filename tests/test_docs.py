@@ -326,7 +326,7 @@ def test_generated_reference_names_everything(generate: ModuleType) -> None:
     assert ":class:" not in policies
     for text in ("JSSPP 1995", "{class}`~hpcsimkit.kernel.reservation.EASY`", "| `easy-k` | `count` | `2` |"):
         assert text in policies
-    for command in ("compare", "describe", "generate", "parts", "policies", "plot"):
+    for command in ("compare", "describe", "generate", "parts", "plot"):
         assert f"## `{command}`" in commands
 
 

@@ -62,7 +62,8 @@ def reproduce(
     workers: Annotated[
         int | None,
         typer.Option(
-            metavar="N", help="Number of tasks run in parallel, 1 or more.  [the number of CPU cores]"
+            metavar="N",
+            help="Number of parallel tasks, 1 or more; by default one per CPU core.  [auto]",
         ),
     ] = None,
     engine: EngineName = None,
