@@ -134,7 +134,7 @@ def test_a_former_name_works_and_says_so(cli) -> None:
     assert former.err == (
         "hpcsimkit: `policies` has become `parts policies`; the former name works until version 1.1\n"
     )
-    assert " policies " not in cli("--help").out
+    assert "\n  policies " not in cli("--help").out
 
 
 # --- policies --------------------------------------------------------------------------------------------
