@@ -85,8 +85,8 @@ class Goal(NamedTuple):
     def loss(self, figures: Figures, reference: Figures, rival: Figures | None = None) -> float:
         """Return the logarithm of the metrics relative to a baseline, plus a penalty.
 
-        Without a baseline, it is the mean logarithm relative to the reference. With one, it is the mean of that
-        mean and of the worst metric: all metrics are to become better than those of the baseline.
+        Without a baseline, it is the mean logarithm relative to the reference. With one, it is the mean of
+        that mean and of the worst metric: all metrics are to become better than those of the baseline.
 
         All metrics are of the same jobs; those of the reference are of FCFS with EASY.
         """

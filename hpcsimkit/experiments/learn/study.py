@@ -52,9 +52,9 @@ class Study:
 
     The heuristics are simulated on the first two parts, the past; the best one that keeps the limits there is
     the baseline. The parameters of the order are searched on the past, and the result is simulated online,
-    predictions included. If the baseline is better, it is chosen instead. A guard, if asked for, is put around a
-    learned order. The third part is simulated once, as the end of the whole log, and then under changed
-    conditions.
+    predictions included. If the baseline is better, it is chosen instead. A guard, if asked for, is put
+    around a learned order. The third part is simulated once, as the end of the whole log, and then under
+    changed conditions.
 
     Raises
     ------
