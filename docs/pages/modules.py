@@ -106,7 +106,7 @@ def defined_in(thing: object, module: str) -> bool:
 
 def index_page(found: dict[str, dict[str, Any]]) -> str:
     """Return the table of modules by package."""
-    parts = ["---\nnosearch: true\n---\n\n# Internals", INTRODUCTION]
+    parts = ["---\norphan: true\nnosearch: true\n---\n\n# Internals", INTRODUCTION]
     for package, modules in found.items():
         rows = [(f"{{mod}}`{name}`", summary(module)) for name, module in modules.items()]
         parts += [f"## `{package}`\n", table(("Module", "Description"), rows)]

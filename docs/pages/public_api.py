@@ -213,10 +213,11 @@ def name_page(each: PublicName) -> str:
     kind = "function" if not inspect.isclass(thing) else "class"
     if kind == "class" and issubclass(thing, BaseException):
         kind = "exception"
+    options = [] if kind == "function" else ["   :members:", "   :show-inheritance:"]
     lines = [
         *(":orphan:", "", each.name, "=" * len(each.name), ""),
         *(".. code-block:: python", "", f"   from {each.module} import {each.name}", ""),
-        *(f".. auto{kind}:: {each.place}", "   :members:", "   :show-inheritance:", ""),
+        *(f".. auto{kind}:: {each.place}", *options, ""),
     ]
     if not has_example(thing) and (found := example_of(each.name)) is not None:
         block, page = found
