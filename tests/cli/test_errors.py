@@ -266,7 +266,10 @@ def test_modules_that_cannot_be_imported(apart, log, tmp_path, module, text, mes
 
 def test_names_that_are_no_policies(apart, log, mine) -> None:
     assert "mine has no 'Nobody'" in apart("compare", log, "-p", "mine:Nobody").line()
-    assert "'mine:number' is no policy" in apart("compare", log, "-p", "mine:number").line()
+    assert (
+        "'mine:number' is a function without the annotation of a policy"
+        in apart("compare", log, "-p", "mine:number").line()
+    )
 
 
 # --- the operating system --------------------------------------------------------------------------------
