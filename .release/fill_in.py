@@ -1,7 +1,7 @@
 """Write the facts of project.toml into the files that show them: ``python .release/fill_in.py``.
 
-Each file has a section between two comments, which this program replaces. ``--check`` writes nothing, and fails
-if a section is older than the facts; ``--release`` also fails while a placeholder (OWNER) is left.
+Each file has a section between two comments, which this program replaces. ``--check`` writes nothing, and
+fails if a section is older than the facts; ``--release`` also fails while a placeholder (OWNER) is left.
 """
 
 from __future__ import annotations
