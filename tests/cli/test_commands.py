@@ -17,6 +17,7 @@ import typer
 from hpcsimkit._version import __version__
 from hpcsimkit.agents.catalogue import MASKS
 from hpcsimkit.cli import groups
+from hpcsimkit.cli.flags import OF_CLUSTERS, OF_JOBS, OF_RUNS
 from hpcsimkit.experiments.parts import registry
 from hpcsimkit.experiments.parts.catalogue import entries
 from hpcsimkit.io import catalogue
@@ -119,6 +120,25 @@ def test_every_shared_option_has_a_group() -> None:
     assert known - set(commands) == set()
     apart = {name for name, of in commands.items() if len(of) > 2} - known
     assert apart == {"policy", "policies", "help"}
+
+
+LEFT_OUT = {
+    "train": {*OF_JOBS, *OF_CLUSTERS} - {"allow_code"},  # keys of its file
+    "learn": {"load_factor", "slurm"},  # a study changes the load itself
+    "validate": {"load_factor"},  # a record has the load that it has
+    "explain": {*OF_CLUSTERS} - {"allow_code"},  # decisions of one pipeline
+}
+"""Shared options that a command does not take."""
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["compare", "sweep", "validate", "predict", "advise", "what-if", "explain", "evaluate", "learn", "train"],
+)
+def test_commands_that_simulate_share_one_base_of_options(command: str) -> None:
+    options = {name for of, name, _ in each_option() if of == command}
+    base = {*OF_JOBS, *OF_CLUSTERS, *OF_RUNS}
+    assert base - options == LEFT_OUT.get(command, set())
 
 
 def test_help_is_in_groups(cli) -> None:
