@@ -49,7 +49,7 @@ class Verdict:
 
     @property
     def comparisons(self) -> Mapping[str, Comparison]:
-        """Paired comparisons with the rivals over the windows."""
+        """Paired comparisons with the baselines over the windows."""
         return compared(self.agent, self.rivals)
 
     @property
