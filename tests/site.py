@@ -1,7 +1,8 @@
 """Ask the search index of the built documentation: ``python -m tests.site FOLDER``.
 
 Ranks pages as Sphinx's ``searchtools.js`` does for the matches that count most: entries of the index, titles, and
-names of objects. A match of a word in a text scores less than each of them.
+names of objects. A match of a word in a text scores less than each of them, and entries of the index that are not
+main ones, such as terms of the glossary, come after all others.
 """
 
 from __future__ import annotations
@@ -47,8 +48,8 @@ class Index:
         for table, most in (("indexentries", 100), ("alltitles", 15)):
             for text, places in self.known[table].items():
                 if query in text.lower() and len(query) >= len(text) / 2:
-                    for page, *_ in places:
-                        score = round(most * len(query) / len(text))
+                    for page, _, *main in places:
+                        score = -1 if main == [False] else round(most * len(query) / len(text))
                         scores[names[page]] = max(scores.get(names[page], 0), score)
         for page, priority, name in self.objects():
             if query == name.lower():

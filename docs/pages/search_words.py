@@ -57,5 +57,5 @@ def with_words(page: str, source: str) -> str:
     if not words:
         return source
     heading, _, rest = source.partition("\n")
-    entries = "\n".join(f"   single: ! {word}" for word in words)
+    entries = "\n".join(f"   ! single: {word}" for word in words)
     return f"{heading}\n\n```{{eval-rst}}\n.. index::\n{entries}\n```\n{rest}"
