@@ -12,6 +12,7 @@ from hpcsimkit.cluster.calendar import Calendar
 from hpcsimkit.cluster.closures import Closures
 from hpcsimkit.cluster.machines import Machines
 from hpcsimkit.cluster.opaque import Allocation, AnyCluster
+from hpcsimkit.cluster.partitions import Partitions
 from hpcsimkit.errors import UsageError
 from hpcsimkit.jobs.job import Job
 from hpcsimkit.jobs.workload import Workload
@@ -238,7 +239,8 @@ class Run(Scheduler):
         if calendar and isinstance(cluster, Machines):
             system.calendar = Closures.of(calendar.windows, cluster, system.workload)
         elif calendar:
-            calendar.check_nodes(self.parameters.cluster)
+            whole = self.parameters.cluster
+            calendar.check_nodes(cluster if isinstance(whole, Partitions) and whole.is_whole else whole)
             system.calendar = calendar
         for part in parts(self.policy) if calendar else ():
             if isinstance(part, Hearing) and not part.heeds_calendar:
