@@ -12,6 +12,7 @@ sys.path[:0] = [str(HERE.parent), str(HERE)]
 
 import generate  # noqa: E402
 from pages.search_words import with_words  # noqa: E402
+from sphinx import addnodes  # noqa: E402
 from sphinx.domains.python import PythonDomain  # noqa: E402
 from sphinx.pycode.parser import Parser  # noqa: E402
 
@@ -100,6 +101,13 @@ def searched_words(app: Any, page: str, source: list[str]) -> None:
     source[0] = with_words(page, source[0])
 
 
+def glossary_last(app: Any, doctree: Any) -> None:
+    """Let the search rank a page about a word before its term in the glossary."""
+    if app.env.docname == "reference/glossary":
+        for node in doctree.findall(addnodes.index):
+            node["entries"] = [(kind, text, place, "", key) for kind, text, place, _, key in node["entries"]]
+
+
 class QuickNames(PythonDomain):
     """The Python domain, without a search of all objects for a name in a type that none of them has."""
 
@@ -127,6 +135,7 @@ def setup(app: Any) -> None:
     for transforms in (app.registry.transforms, app.registry.post_transforms):
         transforms[:] = [each for each in transforms if each.__name__ not in UNUSED]
     app.connect("source-read", searched_words)
+    app.connect("doctree-read", glossary_last)
     app.add_domain(QuickNames, override=True)
     app.connect("autodoc-before-process-signature", plain_types)
     app.connect("autodoc-process-docstring", prose_types, priority=900)
