@@ -234,7 +234,7 @@ def test_failed_cells_and_another_try(cli: CLI, apart: CLI, file: Path, tmp_path
     rows = rows_of(tmp_path / "out")
     assert [row["status"] for row in rows] == ["done", "failed"] * 6
     state = cli("sweep", "--status", "out").out
-    assert "12 cells: 6 done, 6 failed" in state
+    assert "12 cells: 6 completed, 6 failed" in state
     assert "failed: mine:Slow at t=" in state
     (tmp_path / "mine.py").write_text(POLICY.replace("if not", "if 0 and not"))
     assert apart("sweep", "s.toml", "-p", "fcfs", "-p", "mine:Slow", "--out", "out", "-q").code == 0
