@@ -156,8 +156,8 @@ class NaiveState:
         self.facts = Facts([job.submit for job in self.jobs])
         self.gates = Gates(wishes, pools, self.facts)
         self.now = 0
-        self.turned = -1
-        """Until when the calendar has been followed: its changes come after outages."""
+        self.turned = 0
+        """Until when the calendar has been followed: its changes come after outages, but not at the beginning."""
 
     # --- capacity ------------------------------------------------------------------------------------
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from hpcsimkit.cluster.calendar import Calendar, Window
 from hpcsimkit.cluster.machines import Machines
+from hpcsimkit.cluster.outages import Outage, Outages
 from hpcsimkit.cluster.partitions import Partition, Partitions
 from hpcsimkit.errors import ScheduleError, UsageError
 from hpcsimkit.experiments.parts.registry import make
@@ -203,6 +204,14 @@ def test_wrong_calendars() -> None:
         run(placed, "fcfs", cluster=partitions, calendar=DRAIN)
     with pytest.raises(UsageError, match="know no calendar"):
         run(jobs, "fcfs", calendar=DRAIN, event_order=DirlabOrder())
+
+
+def test_what_is_gone_when_the_run_begins_is_gone_before_the_first_outage() -> None:
+    """The outage finds no node that it could take; at 5 s, it comes before the window of that instant."""
+    jobs = workload([(0, 1, 1, 1), (5, 1, 1, 1)], 3)
+    calendar = Calendar([Window(0, 1, 3), Window(5, 6, 3)])
+    outages = Outages([Outage(0, 3, 3), Outage(5, 8, 3)])
+    assert run(jobs, "fcfs", calendar=calendar, outages=outages).start_time.tolist() == [1, 8]
 
 
 # --- against naive simulators ----------------------------------------------------------------------------
