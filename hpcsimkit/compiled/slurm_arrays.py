@@ -18,7 +18,7 @@ from hpcsimkit.compiled.slurm_places import NEVER
 from hpcsimkit.compiled.state import Integers, Numbers, contiguous
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.slurm.accounts import Associations
-from hpcsimkit.slurm.limits import EARLY, OF_JOB, Ask, LimitBook, Rule, qos_in_order
+from hpcsimkit.slurm.limits import OF_JOB, Ask, LimitBook, Rule, qos_in_order
 from hpcsimkit.slurm.priority import GIB, FairShare, normalised
 from hpcsimkit.slurm.requests import Requests
 from hpcsimkit.slurm.rules import Multifactor, Rules
@@ -268,15 +268,10 @@ def limits_of(
     found = known.checks
     jobs, groups, names = len(requests.users), len(found.groups), list(found.names)
     asked = [requests.asked.get(name, np.zeros(jobs)) for name in names]
-    checks = np.array(found.rows, dtype=np.int64).reshape(-1, 4)
-    of_early = checks[np.isin(checks[:, state.MEASURE], [SINGLE[measure] for measure in EARLY])]
-    early = np.zeros(len(found.reasons), dtype=np.uint8)
-    early[of_early[:, state.REASON]] = 1
     made = state.Limits(
         first_check=known.first_check,
-        checks=checks,
+        checks=np.array(found.rows, dtype=np.int64).reshape(-1, 4),
         limit=np.array(found.limits, dtype=np.float64),
-        early=early,
         first_group=known.first_group,
         groups=np.array(known.groups, dtype=np.int64),
         source=np.array([_source(name, requests, limited=True) for name in names], dtype=np.int64),

@@ -374,11 +374,11 @@ def _refuse_for_ever(jobs: Jobs, limits: Limits, run: Run, now: int) -> None:
 
 
 @machine_code
-def _hold(jobs: Jobs, limits: Limits, run: Run, ticket: int, now: int) -> int:
-    """Return the reason of the limit that holds a ticket, and record it; mirrors ``SlurmScheduler._hold``."""
+def _may_start(jobs: Jobs, limits: Limits, run: Run, ticket: int, now: int) -> bool:
+    """Return whether no limit holds a ticket; one that does is its reason."""
     reason = reason_of(jobs, limits, run, ticket, now, False)
     explain(run, jobs.row[ticket], now, reason)
-    return int(reason)
+    return reason == 0
 
 
 @machine_code
@@ -414,6 +414,8 @@ def _main_loop(
         part = jobs.part[ticket]
         if run.state[jobs.row[ticket]] != WAITING or run.blocked[part]:
             continue
+        if not _may_start(jobs, limits, run, ticket, now):
+            continue
         if clocks.partition_job_depth and run.seen[part] >= clocks.partition_job_depth:
             counters[UNSEEN_SOME] = 1
             continue
@@ -422,13 +424,9 @@ def _main_loop(
             break
         run.seen[part] += 1
         looked_at += 1
-        reason = _hold(jobs, limits, run, ticket, now)
-        if limits.early[reason]:
-            continue
         if choose_free(nodes, run, jobs.need[ticket]):
-            if not reason:
-                counters[UNPLANNED] = 1
-                _start(factors, jobs, limits, nodes, run, ticket, READY, now)
+            counters[UNPLANNED] = 1
+            _start(factors, jobs, limits, nodes, run, ticket, READY, now)
             continue
         _close(nodes, run, part)
         closed += 1
@@ -463,12 +461,12 @@ def _backfill(
         if started:
             run.held[ticket] = reason_of(jobs, limits, run, ticket, now, False)
         explain(run, row, now, run.held[ticket])
-        if limits.early[run.held[ticket]] or _is_passed_over(clocks, jobs, run, ticket):
+        if run.held[ticket] or _is_passed_over(clocks, jobs, run, ticket):
             continue
         tested += 1
         if clocks.bf_max_job_test and tested > clocks.bf_max_job_test:
             break
-        if position <= last and not run.held[ticket]:
+        if position <= last:
             started += _plan(clocks, factors, jobs, limits, nodes, run, ticket, now)
             if clocks.bf_max_job_start and started >= clocks.bf_max_job_start:
                 break

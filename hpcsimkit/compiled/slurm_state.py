@@ -176,8 +176,6 @@ class Limits(NamedTuple):
         Measure, limited amount, group of running jobs that count (-1: none) and reason of each check.
     limit : array of float64, shape (checks,)
         The limits.
-    early : array of uint8, shape (reasons,)
-        Whether the limit of each reason is tested before nodes are sought.
     first_group : array of int64, shape (classes + 1,)
         Position of the first group of each class.
     groups : array of int64
@@ -197,7 +195,6 @@ class Limits(NamedTuple):
     first_check: Integers
     checks: Integers
     limit: Numbers
-    early: NDArray[np.uint8]
     first_group: Integers
     groups: Integers
     source: Integers

@@ -14,34 +14,12 @@ from typing import Any, NamedTuple
 from hpcsimkit.slurm.accounts import Associations, Qos
 from hpcsimkit.slurm.tres import Amounts, reason_word
 
-__all__ = ["EARLY", "FREE", "Ask", "Hold", "LimitBook", "qos_in_order"]
+__all__ = ["Ask", "LimitBook", "qos_in_order"]
 
 MINUTE = 60
 
 OF_JOB = ("job", "node", "least")
 """Scopes of limits that concern a job by itself: it can never start beyond them."""
-
-EARLY = ("jobs", "wall")
-"""Measures of limits that are tested before nodes are sought; amounts of resources are, once nodes are found."""
-
-
-class Hold(NamedTuple):
-    """What limits say of a job that waits.
-
-    Attributes
-    ----------
-    reason : str
-        Reason of the first limit that holds the job; empty for none.
-    early : bool
-        Whether that limit is tested before nodes are sought for the job.
-    """
-
-    reason: str
-    early: bool
-
-
-FREE = Hold("", early=False)
-"""No limit holds the job."""
 
 
 class Ask(NamedTuple):
@@ -220,8 +198,8 @@ class LimitBook:
     >>> book.reason(ask(1, "ada", 3.0), now=0), book.reason(ask(1, "ben", 3.0), now=0)
     ('QOSMaxCpuPerUserLimit', '')
     >>> book.start(ask(1, "ben", 3.0), now=0)
-    >>> book.hold(ask(2, "ada", 3.0), now=0)
-    Hold(reason='QOSGrpJobsLimit', early=True)
+    >>> book.reason(ask(2, "ada", 3.0), now=0)
+    'QOSGrpJobsLimit'
     """
 
     def __init__(self, associations: Associations) -> None:
@@ -265,36 +243,33 @@ class LimitBook:
 
     def reason(self, ask: Ask, now: int) -> str:
         """Return why a job may not start now; empty if it may."""
-        return self.hold(ask, now).reason
-
-    def hold(self, ask: Ask, now: int) -> Hold:
-        """Return what holds a job now; those limits come first that are tested before nodes are sought."""
-        return next(self._holds(ask, now, never=False), FREE)
+        return next(self._reasons(ask, now, never=False), "")
 
     def never(self, ask: Ask) -> str:
         """Return why a job can never start, even if no other runs; empty if it can."""
-        return next(self._holds(ask, 0, never=True), FREE).reason
+        return next(self._reasons(ask, 0, never=True), "")
 
-    def _holds(self, ask: Ask, now: int, *, never: bool) -> Iterator[Hold]:
-        """Yield what holds a job, the first one first; with `never`, as if no job were running."""
+    def _reasons(self, ask: Ask, now: int, *, never: bool) -> Iterator[str]:
+        """Yield the reasons that hold a job, the first one first; with `never`, as if no job were running."""
         for rule, limits, key in self.rules(ask):
             group = NOTHING if never else self._groups.get(key, NOTHING)
             reason = _beyond(rule, limits[rule.name], ask, group, now)
             if reason:
-                yield Hold(reason, rule.measure in EARLY)
+                yield reason
 
     def rules(self, ask: Ask) -> Iterator[tuple[Rule, Mapping[str, Any], tuple[Any, ...]]]:
         """Yield the rules that hold for a job, with limits and the group that counts, in Slurm's order."""
+        first = {"jobs", "wall"}
         of_qos = [*_of_qos(ask)]
         own, each = self._own[ask.place], self._tree.each
         for early in (True, False):
-            yield from (found for found in of_qos if (found[0].measure in EARLY) == early)
+            yield from (found for found in of_qos if (found[0].measure in first) == early)
             for up in self._up[ask.place]:
                 for rule in UP_RULES:
-                    if rule.name in each[up].limits and (rule.measure in EARLY) == early:
+                    if rule.name in each[up].limits and (rule.measure in first) == early:
                         yield rule, each[up].limits, ("assoc", up)
             for rule in OWN_RULES:
-                if rule.name in own and (rule.measure in EARLY) == early:
+                if rule.name in own and (rule.measure in first) == early:
                     yield rule, own, ("assoc", ask.place)
 
 

@@ -19,7 +19,7 @@ from hpcsimkit.kernel.ledger import Mode
 from hpcsimkit.kernel.policy import Policy
 from hpcsimkit.kernel.system import System
 from hpcsimkit.results.attempts import Outcome
-from hpcsimkit.slurm.limits import FREE, Hold, LimitBook
+from hpcsimkit.slurm.limits import LimitBook
 from hpcsimkit.slurm.plan import Places, Plan, Ticket
 from hpcsimkit.slurm.preemption import victims
 from hpcsimkit.slurm.queue import Waiting
@@ -156,8 +156,8 @@ class SlurmScheduler(Policy):
         free = np.ones(len(self._places.machines), dtype=np.bool_)
         self._main_at, self._changed, self._unseen = system.now, False, False
         for ticket in self._in_order(system):
-            part = ticket.part
-            if part in blocked:
+            job, part = ticket
+            if part in blocked or not self._may_start(ticket, system):
                 continue
             if clocks.partition_job_depth and seen[part] >= clocks.partition_job_depth:
                 self._unseen = True
@@ -166,40 +166,28 @@ class SlurmScheduler(Policy):
                 self._unseen = True
                 break
             seen[part] += 1
-            hold = self._hold(ticket, system)
-            if not hold.early and not self._start_now(ticket, hold, free, system):
-                blocked.add(part)
-                free &= ~self._places.of[part]
-                if len(blocked) == len(self._places.of):
-                    break
+            allocation = self._places.first(ticket, system.room_for(job), free) or self._preempt(
+                ticket, free, system
+            )
+            if allocation is not None:
+                self._start(ticket, allocation, Mode.READY, system)
+                continue
+            blocked.add(part)
+            free &= ~self._places.of[part]
+            if len(blocked) == len(self._places.of):
+                break
 
-    def _start_now(self, ticket: Ticket, hold: Hold, free: Mask, system: System) -> bool:
-        """Start a job on free nodes, unless a limit holds it; return whether there are nodes for it.
-
-        As Slurm looks at limits on resources once it has found nodes, a job that lacks nodes closes those of
-        its partition, even if such a limit holds it.
-        """
-        job = ticket.job
-        allocation = self._places.first(ticket, system.room_for(job), free)
-        stopped = [] if allocation is not None else self._victims(ticket, free, system)
-        has_nodes = allocation is not None or bool(stopped)
-        if not has_nodes or hold.reason:
-            return has_nodes
-        for each in stopped:
-            system.stop(each, requeue=self._waiting.requeues(each))
-        if allocation is None:
-            allocation = self._places.first(ticket, system.room_for(job), free)
-            assert allocation is not None
-        self._start(ticket, allocation, Mode.READY, system)
-        return True
-
-    def _victims(self, ticket: Ticket, among: Mask, system: System) -> list[Job]:
-        """Return the jobs to stop for one that lacks nodes; empty if it must wait."""
-        if not self.profile.preempt:
-            return []
-        return victims(
-            ticket, self._places, system, among, lambda job: self._waiting.may_preempt(ticket, job, system)
+    def _preempt(self, ticket: Ticket, among: Mask, system: System) -> Allocation | None:
+        """Stop jobs for one that does not fit; return its allocation, or None if it must wait."""
+        profile, waiting = self.profile, self._waiting
+        if not profile.preempt:
+            return None
+        stopped = victims(
+            ticket, self._places, system, among, lambda job: waiting.may_preempt(ticket, job, system)
         )
+        for job in stopped:
+            system.stop(job, requeue=waiting.requeues(job))
+        return self._places.first(ticket, system.room_for(ticket.job), among) if stopped else None
 
     def _backfill(self, system: System) -> None:
         """Give jobs in order their first places in one plan of all partitions; start those that are due."""
@@ -209,13 +197,10 @@ class SlurmScheduler(Policy):
         limits = _Tested(self)
         started = 0
         for ticket in self._in_order(system):
-            hold = self._hold(ticket, system)
-            if hold.early or limits.beyond(ticket):
+            if not self._may_start(ticket, system) or limits.beyond(ticket):
                 continue
             if limits.over:
                 break
-            if hold.reason:
-                continue
             if plan is None:
                 plan = Plan(self._places, system, clocks.bf_resolution)
             length = plan.rounded(system.estimate(ticket.job))
@@ -245,13 +230,13 @@ class SlurmScheduler(Policy):
 
     # --- limits ----------------------------------------------------------------------------------------
 
-    def _hold(self, ticket: Ticket, system: System) -> Hold:
-        """Return what limits say of a job in a partition, and record the reason."""
+    def _may_start(self, ticket: Ticket, system: System) -> bool:
+        """Return whether no limit holds a job in a partition; one that does is its reason."""
         if not self.profile.limits:
-            return FREE
-        hold = self._book.hold(self._waiting.asks(ticket), system.now)
-        system.ledger.explain(ticket.job.index, system.now, hold.reason)
-        return hold
+            return True
+        reason = self._book.reason(self._waiting.asks(ticket), system.now)
+        system.ledger.explain(ticket.job.index, system.now, reason)
+        return not reason
 
     def _refuse_for_ever(self, job: Job, system: System) -> None:
         """Reject a job that limits hold for ever in all of its partitions."""

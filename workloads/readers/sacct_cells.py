@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from fractions import Fraction
 
 from hpcsimkit.errors import UsageError
@@ -173,6 +173,9 @@ GPU_OPTION = re.compile(
 )
 """Options of a command line that ask for GPUs, and what they ask for."""
 
+TRES_SCOPES = ("job", "node", "socket", "task")
+"""What ``squeue --json`` and ``scontrol show job`` list the generic resources of, beside the totals."""
+
 NAMED = re.compile(r"(?=.*[A-Za-z])[\w.-]+")
 """A name of a model, not a number."""
 
@@ -192,6 +195,15 @@ def gpu_model(line: str) -> str:
         found |= {each.partition(":")[0].lower() for each in asked}
     models = {each for each in found if NAMED.fullmatch(each)}
     return models.pop() if len(models) == 1 else ""
+
+
+def gres_options(texts: Iterable[str]) -> str:
+    """Return what jobs that wait ask for of generic resources as options of a command line.
+
+    >>> gres_options(["", "gres:gpu:v100:1"]), gres_options(["gres/gpu:a100:2"])
+    (' --gres=gpu:v100:1', ' --gres=gpu:a100:2')
+    """
+    return "".join(f" --gres={re.sub('gres[:/]', '', text)}" for text in texts if text)
 
 
 def elapsed(text: str) -> int:
