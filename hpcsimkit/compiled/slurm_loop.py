@@ -17,6 +17,7 @@ from hpcsimkit.compiled.slurm_places import (
     fits_free,
     make_plan,
     occupy,
+    place_with_a_group,
     reserve,
     rounded,
 )
@@ -489,6 +490,9 @@ def _plan(
     if start == NEVER:
         return False
     if start > now:
+        start = place_with_a_group(nodes, run, jobs.need[ticket], length, start, now)
+        if start - now > clocks.bf_window:
+            return False
         reserve(clocks, nodes, start, start + jobs.requested_time[jobs.row[ticket]], now)
         return False
     run.counters[UNPLANNED] = 1

@@ -320,13 +320,18 @@ class Nodes(NamedTuple):
     wanted, missing : array of int64, shape (resources,)
         Amounts that a request wants of each machine, and that a pooled one still lacks.
     least : array of int64, shape (machines, resources)
-        Space for what is available throughout a time.
+        Space for what is available throughout a time, or once some jobs have ended.
+    planned : array of int64, shape (3, parts)
+        First and last second, and machine, of the parts of planned places.
+    shut : array of uint8, shape (machines,)
+        Whether a planned job may not use each machine for some time.
     fits : array of int64, shape (2, needs)
         Number of changes of the free machines at which it was found whether each need fits them, and the
         answer.
-    counters : array of int64, shape (7,)
+    counters : array of int64, shape (8,)
         Numbers of steps, of the backfill, of machines that were chosen, of smallest times, of changes of the
-        free machines, and of the search; and the need of a lesser request with a late place.
+        free machines, and of the search; the need of a lesser request with a late place; and the number of
+        planned parts.
     """
 
     levels: Levels
@@ -345,6 +350,8 @@ class Nodes(NamedTuple):
     wanted: Integers
     missing: Integers
     least: Integers
+    planned: Integers
+    shut: NDArray[np.uint8]
     fits: Integers
     counters: Integers
 
@@ -352,7 +359,7 @@ class Nodes(NamedTuple):
 AT, NEXT, LEVEL = range(3)
 """Columns of :attr:`Nodes.steps`; the amounts are the last ones."""
 
-STEPS, BACKFILL, CHOSEN, KEPT, CHANGES, SEARCH, LIKE = range(7)
+STEPS, BACKFILL, CHOSEN, KEPT, CHANGES, SEARCH, LIKE, PLANNED = range(8)
 """Positions in :attr:`Nodes.counters`."""
 
 PASS, REQUEST, LENGTH, BEGINNING = range(4)
