@@ -154,7 +154,7 @@ def fits_free(nodes: Nodes, run: Run, number: int) -> bool:
 
 
 @separate
-def make_plan(clocks: Clocks, nodes: Nodes, run: Run, now: int) -> None:
+def make_plan(nodes: Nodes, run: Run, now: int) -> None:
     """Let the plan hold the running jobs until their expected ends; mirrors ``Plan``."""
     resources, free = len(nodes.wanted), nodes.levels.levels[NOW]
     nodes.counters[BACKFILL] += 1
@@ -166,7 +166,7 @@ def make_plan(clocks: Clocks, nodes: Nodes, run: Run, now: int) -> None:
             nodes.steps[machine, LEVEL + resource] = free[machine, resource]
     for place in range(run.counters[RUNNING]):
         end, row = run.expected[0, place], run.expected[1, place]
-        at = now + max(rounded(clocks, end - now), clocks.bf_resolution)
+        at = max(end, now + 1)
         for part in range(run.first[row], run.first[row] + run.part_count[row]):
             machine = run.parts[part, 0]
             step = nodes.tail[machine]
@@ -174,12 +174,6 @@ def make_plan(clocks: Clocks, nodes: Nodes, run: Run, now: int) -> None:
                 step = nodes.tail[machine] = _add_step(nodes, step, at)
             for resource in range(resources):
                 nodes.steps[step, LEVEL + resource] += run.parts[part, 1 + resource]
-
-
-@machine_code
-def rounded(clocks: Clocks, seconds: int) -> int:
-    """Return a time rounded up to the grid [s]; mirrors ``Plan.rounded``."""
-    return -(-seconds // clocks.bf_resolution) * clocks.bf_resolution
 
 
 @machine_code

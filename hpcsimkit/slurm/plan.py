@@ -76,7 +76,7 @@ class Places:
 
 
 class Plan(MachineProfile):
-    """The capacity of each machine over time, on a grid: where jobs of all partitions are given their places.
+    """The capacity of each machine over time: where jobs of all partitions are given their places.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ class Plan(MachineProfile):
     system : System
         The state of the cluster.
     resolution : int
-        Grid [s]: expected ends are rounded up to multiples of it from now on.
+        Grid of planned places [s].
     """
 
     def __init__(self, places: Places, system: System, resolution: int) -> None:
@@ -95,7 +95,7 @@ class Plan(MachineProfile):
         self._planned: list[tuple[int, int, list[int]]] = []  # places of jobs: first and last second, machines
         self._grid = resolution
         for end, _, allocation in system.releases:
-            self.grow(system.now + max(self.rounded(end - system.now), resolution), allocation)
+            self.grow(max(end, system.now + 1), allocation)
         if isinstance(system.calendar, Closures):
             self.close(system.calendar)
 
@@ -178,10 +178,6 @@ class Plan(MachineProfile):
             self._table[:, steps.start : steps.stop, machines] = 0
             self._join(steps.stop)
             self._join(steps.start)
-
-    def rounded(self, seconds: int) -> int:
-        """Return a time rounded up to the grid [s]."""
-        return -(-seconds // self._grid) * self._grid
 
     def _closed_to(self, job: Any, after: int) -> tuple[Closure, ...]:
         return super()._closed_to(job.job, after)

@@ -203,12 +203,12 @@ class SlurmScheduler(Policy):
                 break
             if plan is None:
                 plan = Plan(self._places, system, clocks.bf_resolution)
-            length = plan.rounded(system.estimate(ticket.job))
+            length = system.estimate(ticket.job)
             start, allocation = plan.first_place(ticket, length, now)
             if start - now > clocks.bf_window:
                 continue
             if start > now:
-                plan.reserve(start, start + system.estimate(ticket.job), allocation)
+                plan.reserve(start, start + length, allocation)
                 continue
             self._start(ticket, allocation, Mode.BACKFILLED, system)
             started += 1

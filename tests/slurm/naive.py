@@ -130,11 +130,8 @@ class Naive:
         return False, started
 
     def _backfill(self, now: int, computed: int) -> bool:
-        def up(seconds: int) -> int:
-            return -(-seconds // self.resolution) * self.resolution
-
         taken = [  # first and last second, nodes, CPUs
-            (now, now + max(up(job.start + job.limit - now), self.resolution), job.where, job.cpus)
+            (now, max(job.start + job.limit, now + 1), job.where, job.cpus)
             for job in self.jobs
             if job.start >= 0 and job.end > now
         ]
@@ -147,7 +144,7 @@ class Naive:
                 break
             tested += 1
             for begin in sorted({now, *(end for _, end, _, _ in taken)}):
-                end = begin + up(job.limit)
+                end = begin + job.limit
                 fitting = [
                     node
                     for node in self.parts[part].nodes
@@ -157,7 +154,7 @@ class Naive:
                     break
             where = fitting[: job.nodes]
             if begin > now:
-                begin, where = self._in_groups(job, part, begin, where, up(job.limit), now, planned)
+                begin, where = self._in_groups(job, part, begin, where, job.limit, now, planned)
             if begin - now > self.window:
                 continue
             if begin == now:
