@@ -489,7 +489,8 @@ def _plan(
     if start == NEVER:
         return False
     if start > now:
-        start = place_with_a_group(nodes, run, jobs.need[ticket], length, start, now)
+        if clocks.end_groups:
+            start = place_with_a_group(nodes, run, jobs.need[ticket], length, start, now)
         if start - now > clocks.bf_window:
             return False
         reserve(clocks, nodes, start, start + length, now)

@@ -233,13 +233,25 @@ def place_with_a_group(nodes: Nodes, run: Run, number: int, length: int, start: 
 
     Mirrors ``Plan._with_a_group``.
     """
+    equal = nodes.equal
+    if equal[PASS, number] == nodes.counters[BACKFILL] and equal[LENGTH, number] == length:
+        start = max(start, equal[BEGINNING, number])
+    found = _first_with_a_group(nodes, run, number, length, start, now)
+    equal[PASS, number], equal[LENGTH, number] = nodes.counters[BACKFILL], length
+    equal[BEGINNING, number] = found
+    return int(found)
+
+
+@separate
+def _first_with_a_group(nodes: Nodes, run: Run, number: int, length: int, start: int, now: int) -> int:
+    """Return the time from which a job has a place that has none before a time [s]."""
     while True:
         later = _next_edge(nodes, start)
         _shut_others(nodes, number, start, start + length)
-        ready = _ready(nodes, run, number, now)
+        ready = _ready(nodes, run, number, now, later)
         if ready <= start:
             return start
-        if ready < NEVER and ready <= later:
+        if ready < NEVER:
             if not _is_taken(nodes, ready, ready + length):
                 return int(ready)
             start = ready
@@ -285,32 +297,63 @@ def _is_taken(nodes: Nodes, begin: int, end: int) -> bool:
 
 
 @separate
-def _ready(nodes: Nodes, run: Run, number: int, now: int) -> int:
-    """Return when a request fits as running jobs end group by group [s]; mirrors ``Plan._ready``."""
-    level, free = nodes.least, nodes.levels.levels[NOW]
-    for machine in range(len(level)):
-        for resource in range(level.shape[1]):
-            level[machine, resource] = free[machine, resource]
-    if _choose_of(nodes, level, nodes.shut, number):
+def _ready(nodes: Nodes, run: Run, number: int, now: int, before: int) -> int:
+    """Return when a request fits as running jobs end group by group, if it is up to a time [s].
+
+    Mirrors ``Plan._ready``.
+    """
+    _begin_with_free(nodes)
+    if _choose_of(nodes, nodes.least, nodes.shut, number):
         return now
-    origin, window, last = NEVER, GROUP, NEVER
-    for place in range(run.counters[RUNNING]):
-        end, row = max(run.expected[0, place], now + 1), run.expected[1, place]
-        if not _is_on_open(nodes, run, row):
-            continue
-        if origin == NEVER:
-            origin = end // GROUP * GROUP + GROUP
-        elif end > origin + window:
-            if _choose_of(nodes, level, nodes.shut, number):
-                return int(last)
+    place, running, window = _on_open_from(nodes, run, 0), run.counters[RUNNING], GROUP
+    if place == running:
+        return NEVER
+    origin = _end_at(run, place, now) // GROUP * GROUP + GROUP
+    while place < running:
+        last = now
+        while place < running and _end_at(run, place, now) <= origin + window:
+            last = _end_at(run, place, now)
+            if last > before:
+                return NEVER
+            _let_end(nodes, run, run.expected[1, place])
+            place = _on_open_from(nodes, run, place + 1)
+        if _choose_of(nodes, nodes.least, nodes.shut, number):
+            return int(last)
+        window *= 2
+        while place < running and _end_at(run, place, now) > origin + window:
             window *= 2
-            while end > origin + window:
-                window *= 2
-        last = end
-        for part in range(run.first[row], run.first[row] + run.part_count[row]):
-            for resource in range(level.shape[1]):
-                level[run.parts[part, 0], resource] += run.parts[part, 1 + resource]
-    return int(last) if last < NEVER and _choose_of(nodes, level, nodes.shut, number) else NEVER
+    return NEVER
+
+
+@machine_code
+def _begin_with_free(nodes: Nodes) -> None:
+    """Let the levels be those of now."""
+    free = nodes.levels.levels[NOW]
+    for machine in range(len(free)):
+        for resource in range(free.shape[1]):
+            nodes.least[machine, resource] = free[machine, resource]
+
+
+@machine_code
+def _let_end(nodes: Nodes, run: Run, row: int) -> None:
+    """Add what a running job has to the levels."""
+    for part in range(run.first[row], run.first[row] + run.part_count[row]):
+        for resource in range(len(nodes.wanted)):
+            nodes.least[run.parts[part, 0], resource] += run.parts[part, 1 + resource]
+
+
+@machine_code
+def _end_at(run: Run, place: int, now: int) -> int:
+    """Return the expected end of a running job [s], which lies ahead."""
+    return int(max(run.expected[0, place], now + 1))
+
+
+@machine_code
+def _on_open_from(nodes: Nodes, run: Run, place: int) -> int:
+    """Return the first running job from a place on with a machine that is not shut; else their number."""
+    while place < run.counters[RUNNING] and not _is_on_open(nodes, run, run.expected[1, place]):
+        place += 1
+    return place
 
 
 @machine_code

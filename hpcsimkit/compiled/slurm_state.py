@@ -75,6 +75,7 @@ class Clocks(NamedTuple):
     sched_interval: int
     sched_min_interval: int
     defer: int
+    end_groups: int
 
 
 class Jobs(NamedTuple):
@@ -315,6 +316,9 @@ class Nodes(NamedTuple):
         [s].
     latest : array of int64, shape (masks,)
         Position after that of the last one.
+    equal : array of int64, shape (4, needs)
+        Number of the backfill, length and beginning [s] of the last planned place of each need, in the rows
+        of `known`.
     chosen : array of int64, shape (machines, 1 + resources)
         Machine and amounts of each part of the allocation that was found.
     wanted, missing : array of int64, shape (resources,)
@@ -346,6 +350,7 @@ class Nodes(NamedTuple):
     found: NDArray[np.int64]
     known: Integers
     latest: Integers
+    equal: Integers
     chosen: Integers
     wanted: Integers
     missing: Integers

@@ -86,13 +86,17 @@ class Plan(MachineProfile):
         The state of the cluster.
     resolution : int
         Grid of planned places [s].
+    groups : bool
+        Whether running jobs end in groups. Default: True.
     """
 
-    def __init__(self, places: Places, system: System, resolution: int) -> None:
+    def __init__(self, places: Places, system: System, resolution: int, *, groups: bool = True) -> None:
         super().__init__(places.machines, system.now, system.free)
-        self._now, self._system = system.now, system
+        self._now, self._system, self._groups = system.now, system, groups
         self.cluster: Any = places
-        self._planned: list[tuple[int, int, list[int]]] = []  # places of jobs: first and last second, machines
+        # Places of jobs: first and last second, machines; last place of each request: length, beginning.
+        self._planned: list[tuple[int, int, list[int]]] = []
+        self._equal: dict[tuple[int, int], tuple[int, int]] = {}
         self._grid = resolution
         for end, _, allocation in system.releases:
             self.grow(max(end, system.now + 1), allocation)
@@ -102,12 +106,21 @@ class Plan(MachineProfile):
     def first_place(self, ticket: Ticket, length: int, now: int) -> tuple[int, Allocation]:
         """Return the time [s] from which a job has a place for a length [s], and where.
 
-        It is the first one if that is now. If not, running jobs are thought to end in groups, as in Slurm: a place
-        begins with the last end of a group, or where one of another job begins or ends.
+        It is the first one if that is now. If not, running jobs are thought to end in groups, as in Slurm: a
+        place begins with the last end of a group, or where one of another job begins or ends. Of equal
+        requests, none has an earlier place than the one before it.
         """
         wanted: Any = ticket  # of the places, which stand for the cluster
         start, allocation = self.earliest(wanted, length, now)
-        return (start, allocation) if start <= now else self._with_a_group(ticket, length, start, allocation)
+        if start <= now or not self._groups:
+            return start, allocation
+        request = self.cluster.machines.size_of(ticket.job), ticket.part
+        known, before = self._equal.get(request, (length, start))
+        place = self._with_a_group(
+            ticket, length, max(start, before) if known == length else start, allocation
+        )
+        self._equal[request] = length, place[0]
+        return place
 
     def _with_a_group(
         self, ticket: Ticket, length: int, start: int, allocation: Allocation

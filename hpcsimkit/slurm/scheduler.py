@@ -202,7 +202,7 @@ class SlurmScheduler(Policy):
             if limits.over:
                 break
             if plan is None:
-                plan = Plan(self._places, system, clocks.bf_resolution)
+                plan = Plan(self._places, system, clocks.bf_resolution, groups=clocks.end_groups)
             length = system.estimate(ticket.job)
             start, allocation = plan.first_place(ticket, length, now)
             if start - now > clocks.bf_window:

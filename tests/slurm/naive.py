@@ -52,6 +52,7 @@ class Naive:
     window: int
     pause: int = 3
     whole: int = 60
+    equal: dict[tuple[int, int, int], tuple[int, int]] = field(default_factory=dict)
 
     def run(self, horizon: int) -> list[int]:
         begin = min(job.at for job in self.jobs)
@@ -137,6 +138,7 @@ class Naive:
         ]
         tested, started = 0, False
         planned: list[tuple[int, int, list[int]]] = []
+        self.equal = {}
         for job, part in self._order(now, computed):
             if job.start >= 0 or self._held(job, now):
                 continue
@@ -182,6 +184,15 @@ class Naive:
         planned: list[tuple[int, int, list[int]]],
     ) -> tuple[int, list[int]]:
         """When and where the plan lets a job begin that has no place before a time."""
+        request = part, job.nodes, job.cpus
+        known, before = self.equal.get(request, (length, begin))
+        found = self._from(
+            job, part, max(begin, before) if known == length else begin, where, length, now, planned
+        )
+        self.equal[request] = length, found[0]
+        return found
+
+    def _from(self, job, part, begin, where, length, now, planned):  # type: ignore[no-untyped-def]
         at, edges = begin, {time for first, last, _ in planned for time in (first, last)}
         while True:
             later = min((time for time in edges if time > at), default=10**9)

@@ -184,18 +184,19 @@ def test_planned_places_begin_when_a_group_of_jobs_has_ended(made: Slurm) -> Non
     after the group, at 241.
     """
 
-    def starts_with(second: int) -> list[int]:
+    def starts_with(second: int, **clocks: Any) -> list[int]:
         ends = (200, second, 900)
         rows = [
             *({"on": "n", "cpus": 8, "limit": end, "run": end} for end in ends),
             {"at": 3, "on": "n", "cpus": 8, "nodes": 2, "limit": 60, "run": 60},
             {"at": 4, "on": "n", "cpus": 8, "limit": 215, "run": 215},
         ]
-        return starts(with_clocks(made, bf_resolution=1), *rows)[3:]
+        return starts(with_clocks(made, bf_resolution=1, **clocks), *rows)[3:]
 
     assert starts_with(235) == [230, 15]
     assert starts_with(240) == [230, 15]
     assert starts_with(241) == [200, 241]
+    assert starts_with(235, end_groups=False) == [200, 235]
 
 
 def test_a_planned_job_has_whole_nodes(made: Slurm) -> None:

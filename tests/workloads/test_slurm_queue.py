@@ -87,7 +87,9 @@ def test_columns_of_gates_and_requests(queue: Queue) -> None:
 def test_models_of_gpus(asked: str, tmp_path: Path) -> None:
     job = {**JOBS[1], "tres_req_str": "cpu=8,mem=2G,node=1,gres/gpu=2", "tres_per_node": asked}
     (tmp_path / "q.json").write_text(json.dumps({"jobs": [job]}))
-    text = SCONTROL.replace("NumNodes=2-4", f"NumNodes=1 TresPerNode={asked}").replace("node=2", "node=1,gres/gpu=2")
+    text = SCONTROL.replace("NumNodes=2-4", f"NumNodes=1 TresPerNode={asked}").replace(
+        "node=2", "node=1,gres/gpu=2"
+    )
     (tmp_path / "jobs.txt").write_text(text)
     for file in ("q.json", "jobs.txt"):
         jobs = read_queue(tmp_path / file).jobs

@@ -183,8 +183,8 @@ NAMED = re.compile(r"(?=.*[A-Za-z])[\w.-]+")
 def gpu_model(line: str) -> str:
     """Return the model of the GPUs for which the options of a command line ask; empty for none or several.
 
-    >>> gpu_model("sbatch --gres=gpu:V100:2 --wrap a"), gpu_model("sbatch -G a100:1 a"), gpu_model("sbatch --gres=gpu:1 a")
-    ('v100', 'a100', '')
+    >>> gpu_model("sbatch --gres=gpu:V100:2 --wrap a"), gpu_model("sbatch -G a100:1 a")
+    ('v100', 'a100')
     >>> gpu_model("sbatch --gres=gpu:a100:1,gpu:v100:1 a"), gpu_model("sbatch --wrap 'b --gpus=v100:1'")
     ('', '')
     """

@@ -197,12 +197,17 @@ def _with_models(sieve: Sieve, amounts: dict[str, Column]) -> dict[str, Column]:
     if field is None:
         return amounts
     numbers, models = labelled(changed(sieve.table.columns[field], gpu_model), numbers=False)
-    untyped = amounts["gpus"] - np.sum([amounts[name] for name in amounts if name.startswith("gpus:")], axis=0)
+    gpus, typed = amounts["gpus"], np.zeros_like(amounts["gpus"])
+    for name, values in amounts.items():
+        if name.startswith("gpus:"):
+            typed = typed + values
     found = dict(amounts)
     for number, model in enumerate(models):
-        name, asked = resource_of("gpu", model), (numbers == number) & (untyped == amounts["gpus"])
+        name = resource_of("gpu", model)
         if name.startswith("gpus:"):
-            found[name] = np.where(asked, untyped, found.get(name, np.zeros_like(untyped)))
+            found[name] = np.where(
+                (numbers == number) & (typed == 0), gpus, found.get(name, np.zeros_like(gpus))
+            )
     return found
 
 
