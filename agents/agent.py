@@ -8,16 +8,16 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hpcsimkit.agents.catalogue import ENCODERS, MASKS, NETWORKS
-from hpcsimkit.agents.model_agent import MODULE, ModelAgent
+from hpcsimkit.agents.model_agent import MODULE, ModelAgent, ScoringAgent
 from hpcsimkit.agents.networks.model_file import read_model, write_model
 from hpcsimkit.agents.networks.numpy_networks import Network, Tensors
 from hpcsimkit.agents.stored_parts import described, known_class, restored, tell_needs
 from hpcsimkit.envs.interfaces import Encoder, Mask, actions_of, shape_of
 from hpcsimkit.errors import UsageError
 from hpcsimkit.jobs.views import views
-from hpcsimkit.kernel.decision import Answering, Decision
 from hpcsimkit.kernel.system import System
 
 __all__ = ["Agent"]
@@ -29,7 +29,7 @@ MOST_ACTIONS = 2**20
 """Maximum number of actions in a model file."""
 
 
-class Agent(Answering):
+class Agent(ScoringAgent):
     """A stage that takes the decisions of a seat by the scores of a network.
 
     Parameters
@@ -97,21 +97,6 @@ class Agent(Answering):
         """Return what the agent sees and answers, and facts of its training, for notebooks."""
         return str(views().agent_html(self, repr(self.network)))
 
-    @property
-    def draws(self) -> bool:  # type: ignore[override]
-        """Whether runs with other seeds may differ: actions are sampled."""
-        return bool(self.sample)
-
-    @property
-    def slots(self) -> int | None:
-        """Number of options to choose among, by the mask or else by the training; None if neither has it."""
-        return getattr(self.mask, "slots", self.trained.get("slots"))
-
-    @property
-    def trained(self) -> Mapping[str, Any]:
-        """Facts of the training run: policy, slots, metric; empty if unknown."""
-        return (self.about or {}).get("training", {})
-
     def check(self) -> None:
         """Check that the network fits the observations of the encoder and the actions of the mask.
 
@@ -129,32 +114,12 @@ class Agent(Answering):
             raise UsageError(f"{network!r} scores {scored} actions; {self.mask!r} has {actions}")
 
     def reset(self, system: System) -> None:
-        """Prepare for a run: bind the encoder, and get a random number generator if actions are sampled."""
-        super().reset(system)
+        """Prepare for a run, after a check of the sizes."""
         self.check()
-        self._encode = self.encoder.bind(system)
-        self._observation = np.zeros(shape_of(self.encoder), dtype=np.float32)
-        self._valid = np.zeros(actions_of(self.mask), dtype=np.bool_)
-        self._random = system.random() if self.sample else None
+        super().reset(system)
 
-    def answer(self, decision: Decision) -> int:
-        """Return the position of the option with the best action, or with a sampled one."""
-        if len(decision.options) == 1:
-            return 0
-        self._observation[...] = 0
-        self._valid[...] = False
-        self._encode(decision, self._observation)
-        self.mask.write(decision, self._valid)
-        return self.mask.position(decision, self._choose(decision))
-
-    def _choose(self, decision: Decision) -> int:
-        actions = np.flatnonzero(self._valid)
-        if not len(actions):
-            raise UsageError(f"{self.mask!r} leaves no action for {decision!r}")
-        wanted = self.network.scores_of(self._observation, actions).astype(np.float64)
-        if self._random is not None:  # argmax of scores with Gumbel noise samples from their softmax
-            wanted = wanted + self._random.gumbel(size=len(wanted))
-        return int(actions[np.argmax(wanted)])
+    def _scores(self, actions: NDArray[np.int64]) -> NDArray[np.float64]:
+        return self.network.scores_of(self._observation, actions).astype(np.float64)
 
     # --- saving and loading --------------------------------------------------------------------------
 

@@ -24,7 +24,7 @@ from hpcsimkit.kernel.guard import guarded
 from hpcsimkit.kernel.pipeline import SEATS
 from hpcsimkit.kernel.system import System
 
-__all__ = ["MODULE", "ModelAgent"]
+__all__ = ["MODULE", "ModelAgent", "ScoringAgent"]
 
 MODULE = "module"
 """Kind of networks that are PyTorch modules, in model files."""
@@ -36,7 +36,66 @@ OF_TWO = ("inspector", "gate")
 """Seats whose options are yes and no."""
 
 
-class ModelAgent(Answering):
+class ScoringAgent(Answering):
+    """A stage that scores the actions of a mask on the observations of an encoder.
+
+    Attributes
+    ----------
+    scores : array of float64, shape (valid actions,)
+        Scores of the valid actions at the last decision with several options.
+    """
+
+    scores: NDArray[np.float64]
+    encoder: Encoder
+    mask: Mask
+    sample: bool
+    about: Mapping[str, Any] | None
+
+    @property
+    def draws(self) -> bool:  # type: ignore[override]
+        """Whether runs with other seeds may differ: actions are sampled."""
+        return bool(self.sample)
+
+    @property
+    def slots(self) -> int | None:
+        """Number of options to choose among, by the mask or else by the training; None if neither has it."""
+        return getattr(self.mask, "slots", self.trained.get("slots"))
+
+    @property
+    def trained(self) -> Mapping[str, Any]:
+        """Facts of the training run: policy, slots, metric; empty if unknown."""
+        return (self.about or {}).get("training", {})
+
+    def reset(self, system: System) -> None:
+        """Prepare for a run: bind the encoder, and get a random number generator if actions are sampled."""
+        super().reset(system)
+        self._encode = self.encoder.bind(system)
+        self._observation = np.zeros(shape_of(self.encoder), dtype=np.float32)
+        self._valid = np.zeros(actions_of(self.mask), dtype=np.bool_)
+        self._random = system.random() if self.sample else None
+
+    def answer(self, decision: Decision) -> int:
+        """Return the position of the option with the best action, or with a sampled one."""
+        if len(decision.options) == 1:
+            return 0
+        self._observation[...] = 0
+        self._valid[...] = False
+        self._encode(decision, self._observation)
+        self.mask.write(decision, self._valid)
+        actions = np.flatnonzero(self._valid)
+        if not len(actions):
+            raise UsageError(f"{self.mask!r} leaves no action for {decision!r}")
+        self.scores = wanted = self._scores(actions)
+        if self._random is not None:  # argmax of scores with Gumbel noise samples from their softmax
+            wanted = wanted + self._random.gumbel(size=len(wanted))
+        return self.mask.position(decision, int(actions[np.argmax(wanted)]))
+
+    def _scores(self, actions: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return the scores of some actions, in their order; the larger the better."""
+        raise NotImplementedError
+
+
+class ModelAgent(ScoringAgent):
     """A stage that takes the decisions of a seat by a model of any kind, which all runs share.
 
     Unlike an :class:`~hpcsimkit.agents.agent.Agent`, it has no layers of its own: it calls the model. It is
@@ -128,21 +187,6 @@ class ModelAgent(Answering):
         return str(views().agent_html(self, self._scorer.name))
 
     @property
-    def draws(self) -> bool:  # type: ignore[override]
-        """Whether runs with other seeds may differ: actions are sampled."""
-        return bool(self.sample)
-
-    @property
-    def slots(self) -> int | None:
-        """Number of options to choose among, by the mask or else by the training; None if neither has it."""
-        return getattr(self.mask, "slots", self.trained.get("slots"))
-
-    @property
-    def trained(self) -> Mapping[str, Any]:
-        """Facts of the training run: policy, slots, metric; empty if unknown."""
-        return (self.about or {}).get("training", {})
-
-    @property
     def scorer(self) -> Scorer:
         """The scores of the model."""
         return self._scorer
@@ -232,35 +276,17 @@ class ModelAgent(Answering):
     def reset(self, system: System) -> None:
         """Prepare for a run: bind the encoder, and forget what was seen in another one."""
         super().reset(system)
-        self._encode = self.encoder.bind(system)
-        self._observation = np.zeros(shape_of(self.encoder), dtype=np.float32)
-        self._valid = np.zeros(actions_of(self.mask), dtype=np.bool_)
         self._state: Any = None
-        self._random = system.random() if self.sample else None
 
-    def answer(self, decision: Decision) -> int:
-        """Return the position of the option with the best action, or with a sampled one."""
-        if len(decision.options) == 1:
-            return 0
-        self._observation[...] = 0
-        self._valid[...] = False
-        self._encode(decision, self._observation)
-        self.mask.write(decision, self._valid)
-        if not self._valid.any():
-            raise UsageError(f"{self.mask!r} leaves no action for {decision!r}")
-        return self.mask.position(decision, self._choice())
-
-    def _choice(self) -> int:
+    def _scores(self, actions: NDArray[np.int64]) -> NDArray[np.float64]:
         seen, valid = self._observation[None], self._valid[None]
         seen = seen.reshape(1, -1) if self.flat else seen
         with guarded(f"the model {self._scorer.name}"):
             scores, self._state = self._scorer.scores(seen, valid, self._state)
-        wanted = np.where(self._valid, scores[0], -np.inf)
-        if not np.isfinite(wanted[self._valid]).any():
+        wanted: NDArray[np.float64] = scores[0][actions].astype(np.float64)
+        if not np.isfinite(wanted).any():
             raise UsageError(f"{self._scorer.name} scores no option with a finite number, found {scores[0]}")
-        if self._random is not None:  # argmax of scores with Gumbel noise samples from their softmax
-            wanted = wanted + self._random.gumbel(size=len(wanted))
-        return int(np.nanargmax(wanted))
+        return np.where(np.isnan(wanted), -np.inf, wanted)
 
 
 def _usual_mask(encoder: Encoder, stage: str) -> Mask:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hpcsimkit.agents.agent import Agent
 from hpcsimkit.envs.interfaces import Mask
@@ -21,10 +22,14 @@ from hpcsimkit.results.result import Result
 
 __all__ = [
     "Answer",
+    "ConstantAction",
     "ConstantSlot",
+    "Observe",
     "RandomAgent",
     "RandomChoice",
     "Replay",
+    "Watched",
+    "Watcher",
     "default_choice",
     "play",
     "with_agent",
@@ -32,6 +37,10 @@ __all__ = [
 
 Answer = Callable[[Decision], Any]
 """A function that answers the decisions of a seat: it returns one of the options."""
+
+
+Observe = Callable[[Decision, int], None]
+"""Function that observes a decision and the position of the chosen option."""
 
 
 def play(simulation: Simulation, answer: Answer) -> Result:
@@ -96,8 +105,8 @@ class RandomChoice:
         return decision.options[int(self.rng.integers(len(decision.options)))]
 
 
-class RandomAgent(Answering):
-    """An untrained agent for comparison: uniform random choice among the valid actions.
+class OfActions(Answering):
+    """A stand-in for an agent that chooses among the valid actions of its mask.
 
     Parameters
     ----------
@@ -109,24 +118,64 @@ class RandomAgent(Answering):
         Whether starting no further job is an option.
     """
 
-    draws = True
-
     def __init__(self, mask: Mask, base: Any = None, *, decline: bool = False) -> None:
         super().__init__(base, decline=decline)
         self.mask = mask
+
+    def answer(self, decision: Decision) -> int:
+        """Return the position of the option of the chosen action."""
+        valid = np.zeros(self.mask.actions, dtype=np.bool_)
+        self.mask.write(decision, valid)
+        return self.mask.position(decision, self._choice(np.flatnonzero(valid)))
+
+    def _choice(self, actions: NDArray[np.int64]) -> int:
+        """Return one of the valid actions, which are in ascending order."""
+        raise NotImplementedError
+
+
+class RandomAgent(OfActions):
+    """An untrained agent for comparison: uniform random choice among the valid actions.
+
+    Parameters are those of :class:`OfActions`.
+    """
+
+    draws = True
 
     def reset(self, system: System) -> None:
         """Get a random number generator from the run."""
         super().reset(system)
         self._random = system.random()
-        self._valid = np.zeros(self.mask.actions, dtype=np.bool_)
 
-    def answer(self, decision: Decision) -> int:
-        """Draw an action."""
-        self._valid[...] = False
-        self.mask.write(decision, self._valid)
-        actions = np.flatnonzero(self._valid)
-        return self.mask.position(decision, int(actions[self._random.integers(len(actions))]))
+    def _choice(self, actions: NDArray[np.int64]) -> int:
+        return int(actions[self._random.integers(len(actions))])
+
+
+class ConstantAction(OfActions):
+    """An agent that always takes one action, or the nearest valid one below it, else the first valid one.
+
+    It is the best that an agent without any view of the jobs can do. Further parameters are those of
+    :class:`OfActions`.
+
+    Parameters
+    ----------
+    action : int
+        The action, from 0.
+
+    Examples
+    --------
+    >>> from hpcsimkit import Pipeline, Simulation, Workload
+    >>> from hpcsimkit.agents.spaces.masks import Slots
+    >>> w = Workload({"submit_time": [0, 0, 0], "run_time": [5, 5, 5], "nodes": [1] * 3}, machine_size=1)
+    >>> Simulation(w, Pipeline(order=ConstantAction(Slots(3), 1), window=3)).run().start_time.tolist()
+    [10, 0, 5]
+    """
+
+    def __init__(self, mask: Mask, action: int, base: Any = None, *, decline: bool = False) -> None:
+        super().__init__(mask, base, decline=decline)
+        self.action = action
+
+    def _choice(self, actions: NDArray[np.int64]) -> int:
+        return int(actions[max(int(np.searchsorted(actions, self.action, side="right")) - 1, 0)])
 
 
 class ConstantSlot(Answering):
@@ -155,6 +204,51 @@ class ConstantSlot(Answering):
     def answer(self, decision: Decision) -> int:
         """Return the slot, or the last one."""
         return min(self.slot, len(decision.options) - 1)
+
+
+class Watcher(Protocol):
+    """Protocol of an object that observes the decisions of runs, those with a single option too."""
+
+    def bind(self, system: System) -> Observe:
+        """Return the function that observes the decisions of a run."""
+
+
+class Watched(Answering):
+    """Wrapper of the holder of a seat that shows its decisions to a watcher.
+
+    Parameters
+    ----------
+    holder : Answering or Inspector
+        The agent or heuristic that answers.
+    watcher : Watcher
+        Object that observes the decisions.
+    """
+
+    def __init__(self, holder: Any, watcher: Watcher) -> None:
+        super().__init__(getattr(holder, "base", None), decline=getattr(holder, "decline", False))
+        self.holder = holder
+        self.watcher = watcher
+
+    def __deepcopy__(self, memory: dict[int, Any]) -> Watched:
+        copy = Watched(self.holder, self.watcher)
+        copy.base = self.base
+        return copy
+
+    def reset(self, system: System) -> None:
+        """Prepare for a run."""
+        super().reset(system)
+        self.holder.reset(system)
+        self._observe = self.watcher.bind(system)
+
+    def answer(self, decision: Decision) -> int:
+        """Return the holder's choice."""
+        if isinstance(self.holder, Answering):
+            position = self.holder.answer(decision)
+        else:
+            assert decision.job is not None
+            position = decision.options.index(self.holder.accept(decision.job, decision.system))
+        self._observe(decision, position)
+        return position
 
 
 class Replay:

@@ -58,6 +58,7 @@ if TYPE_CHECKING:
         Placement,
         Policy,
         Preemptor,
+        Tester,
     )
     from hpcsimkit.kernel.reservation import EASY, reserve
     from hpcsimkit.kernel.restart import Restart
@@ -164,6 +165,7 @@ _NAMES = LazyNames(
             "Placement",
             "Policy",
             "Preemptor",
+            "Tester",
         ),
         "kernel.reservation": (
             "EASY",
@@ -264,6 +266,7 @@ __all__ = [
     "Slurm",
     "Sweep",
     "System",
+    "Tester",
     "UsageError",
     "Window",
     "Workload",

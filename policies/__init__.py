@@ -3,6 +3,7 @@
 from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.policies.backfill.backfilling import EASY, Greedy, Reservations
 from hpcsimkit.policies.backfill.conservative import Conservative
+from hpcsimkit.policies.backfill.testing import HoleTests
 from hpcsimkit.policies.inspectors import HoldUnfit
 from hpcsimkit.policies.oracles import Actual, OracleSAF, OracleSJF
 from hpcsimkit.policies.orders import (
@@ -39,9 +40,11 @@ from hpcsimkit.policies.placing.placements import (
     WorstFit,
 )
 from hpcsimkit.policies.placing.styles import DepthOrBreadth, SuitsKind
+from hpcsimkit.policies.portfolio.guarded_wait import GuardedWait
 from hpcsimkit.policies.predicting.aged import Aged
 from hpcsimkit.policies.predicting.bounded import Bounded, KeyColumn, Weighted
 from hpcsimkit.policies.predicting.history import History
+from hpcsimkit.policies.predicting.live import Live
 from hpcsimkit.policies.predicting.predicted import Predicted
 from hpcsimkit.policies.predicting.predictor import Predictor
 from hpcsimkit.policies.predictions import LastTwo, Noisy, ShortestPredicted
@@ -76,14 +79,17 @@ __all__ = [
     "FCFSShortest",
     "FirstFit",
     "Greedy",
+    "GuardedWait",
     "History",
     "HoldUnfit",
+    "HoleTests",
     "KeyColumn",
     "KindsByExecution",
     "KindsInRun",
     "LargestFirst",
     "LastTwo",
     "LearnedKinds",
+    "Live",
     "MachineOrder",
     "Noisy",
     "Optimization",

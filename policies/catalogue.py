@@ -8,6 +8,7 @@ from typing import Any
 from hpcsimkit.policies import orders
 from hpcsimkit.policies.backfill.backfilling import EASY, Greedy, Reservations
 from hpcsimkit.policies.backfill.conservative import Conservative
+from hpcsimkit.policies.backfill.testing import HoleTests
 from hpcsimkit.policies.dirlab.backfilling import PublishedEASY
 from hpcsimkit.policies.dirlab.orders import InvertedUNICEF, InvertedWFP3
 from hpcsimkit.policies.dirlab.pipelines import MAX_INTERVAL, MAX_REJECTIONS
@@ -19,11 +20,13 @@ from hpcsimkit.policies.placing.optimization import Optimization
 from hpcsimkit.policies.placing.packing import BestFitBinPacking, DominantShare
 from hpcsimkit.policies.placing.styles import DepthOrBreadth, SuitsKind
 from hpcsimkit.policies.portfolio.guarded import Guarded
+from hpcsimkit.policies.portfolio.guarded_wait import GuardedWait
 from hpcsimkit.policies.portfolio.looking_ahead import LookingAhead
 from hpcsimkit.policies.predicting.aged import Aged
 from hpcsimkit.policies.predicting.boosting import Boosting
 from hpcsimkit.policies.predicting.bounded import Bounded, Weighted
 from hpcsimkit.policies.predicting.history import History
+from hpcsimkit.policies.predicting.live import Live
 from hpcsimkit.policies.predicting.mixture import Mixture
 from hpcsimkit.policies.predicting.predicted import Predicted
 from hpcsimkit.policies.predicting.regression import Regression
@@ -91,6 +94,24 @@ def history(
 ) -> Parts:
     """Predictions from the last run times of the same user, request and size."""
     return {"estimates": Predicted(History(length, decay, shrinkage), reservations)}
+
+
+def live_history(length: int = 12, decay: float = 0.85, shrinkage: float = 2.0) -> Parts:
+    """Predictions as by ``history``, made anew while jobs wait and run; ``aged`` follows them."""
+    return {"estimates": Live(History(length, decay, shrinkage))}
+
+
+def predicted_aging(times: float = 30.0) -> Parts:
+    """Largest wait / predicted run time first; ahead goes who waited for more than `times` the mean wait.
+
+    Candidates of EASY are tried by predicted run time, shortest first; reservations use requested times. The
+    recipe knows nothing of a log in advance.
+    """
+    return {
+        "order": GuardedWait(Aged(mean=1.0), times),
+        "backfiller": EASY(candidates=Weighted(mean=1.0)),
+        "estimates": Live(History()),
+    }
 
 
 def regression(rate: float = 10_000.0, degree: int = 2, *, reservations: bool = False) -> Parts:
@@ -185,6 +206,7 @@ CATALOGUE: dict[str, dict[str, Callable[..., Any]]] = {
         "drf": DominantShare,
         "looking-ahead": LookingAhead,
         "guarded": Guarded,
+        "guarded-wait": GuardedWait,
         "published-wfp3": InvertedWFP3,
         "published-unicef": InvertedUNICEF,
     },
@@ -210,11 +232,17 @@ CATALOGUE: dict[str, dict[str, Callable[..., Any]]] = {
         "noisy": Noisy,
         "last-two": LastTwo,
         "history": history,
+        "live-history": live_history,
         "regression": regression,
         "boosting": boosting,
         "mixture": mixture,
     },
-    "pipeline": {"binpacking": binpacking, "random-fit": random_fit, "optimization": Optimization},
+    "pipeline": {
+        "binpacking": binpacking,
+        "random-fit": random_fit,
+        "optimization": Optimization,
+        "predicted-aging": predicted_aging,
+    },
     "placement": {
         "first-fit": placements.FirstFit,
         "best-fit": placements.BestFit,
@@ -228,6 +256,7 @@ CATALOGUE: dict[str, dict[str, Callable[..., Any]]] = {
         "learned-kinds": LearnedKinds,
     },
     "preemptor": {"preempt": PreemptLowerTiers},
+    "tester": {"tests": HoleTests},
     "gate": {"admit-fitting": AdmitFitting, "random-admission": RandomAdmission},
     "policy": {
         "bfbp": BestFitBinPacking,

@@ -45,6 +45,7 @@ class DrasDQL(DrasTrainer):
     """
 
     algorithm = "dras-dql"
+    learns_policy = False
     settings: DrasDQLSettings
     networks: JobValuesNetwork
 

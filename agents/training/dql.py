@@ -139,6 +139,7 @@ class DQL(NetworkTrainer):
     """
 
     algorithm = "dql"
+    learns_policy = False
     settings: DQLSettings
 
     def build(self, seed: int) -> None:

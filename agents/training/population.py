@@ -59,6 +59,7 @@ class PopulationTrainer(SeatTrainer):
     """
 
     settings: PopulationSettings
+    learns_policy = False
 
     def build(self, seed: int) -> None:
         """Set the initial mean: the given one, or zeros, with which all actions score the same."""

@@ -27,7 +27,7 @@ from hpcsimkit.agents.ranges import Count
 from hpcsimkit.agents.training.global_random_state import GlobalRandomState
 from hpcsimkit.agents.training.sb3_models import agent_of, dense_of
 from hpcsimkit.agents.training.seat_trainer import RunSettings, SeatTrainer
-from hpcsimkit.agents.training.trainer import Round, State
+from hpcsimkit.agents.training.trainer import Round, State, Validated
 from hpcsimkit.envs.environment import SchedulingEnv
 from hpcsimkit.errors import UsageError
 
@@ -114,7 +114,7 @@ class SB3Trainer(SeatTrainer):
         *,
         algorithm: str | None = None,
         seed: int = 0,
-        validate: Callable[[Agent], float] | None = None,
+        validate: Callable[[Agent], float | Validated] | None = None,
         validate_every: int = 10,
     ) -> None:
         super().__init__(
@@ -326,3 +326,4 @@ class SB3DQN(SB3Trainer):
     """DQN of Stable-Baselines3; see :class:`SB3Trainer`."""
 
     algorithm = "sb3-dqn"
+    learns_policy = False

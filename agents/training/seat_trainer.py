@@ -16,7 +16,7 @@ import torch
 from hpcsimkit.agents.agent import Agent
 from hpcsimkit.agents.networks.numpy_networks import Network
 from hpcsimkit.agents.ranges import Count
-from hpcsimkit.agents.training.trainer import Learned, Trainer
+from hpcsimkit.agents.training.trainer import Learned, Trainer, Validated
 from hpcsimkit.envs.environment import SchedulingEnv
 from hpcsimkit.envs.vector_environment import SchedulingVecEnv
 
@@ -55,7 +55,8 @@ class SeatTrainer(Trainer[Agent]):
     seed : int
         Random seed of the run: initial weights, episodes, actions, order of updates.
     validate : callable, optional
-        Function ``validate(agent)`` that returns a score, larger is better; the best agent is kept.
+        Function ``validate(agent)`` that returns a score, larger is better, or a
+        :class:`~hpcsimkit.agents.training.trainer.Validated`; the best agent is kept.
     validate_every : int
         Number of rounds between validations.
 
@@ -82,7 +83,7 @@ class SeatTrainer(Trainer[Agent]):
         settings: RunSettings,
         *,
         seed: int = 0,
-        validate: Callable[[Agent], float] | None = None,
+        validate: Callable[[Agent], float | Validated] | None = None,
         validate_every: int = 10,
     ) -> None:
         super().__init__(settings, seed=seed, validate=validate, validate_every=validate_every)

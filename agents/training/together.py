@@ -19,7 +19,7 @@ from hpcsimkit.agents.training.on_policy import Batch, decision_columns
 from hpcsimkit.agents.training.returns import advantages_and_targets
 from hpcsimkit.agents.training.rollout import Rollout
 from hpcsimkit.agents.training.spinning_up import SpinningUpPPO, SpinningUpSettings
-from hpcsimkit.agents.training.trainer import Learned, Round, State, Trainer
+from hpcsimkit.agents.training.trainer import Learned, Round, State, Trainer, Validated
 from hpcsimkit.envs.environment import SchedulingEnv
 from hpcsimkit.envs.episode import Player
 from hpcsimkit.envs.interfaces import Episodes
@@ -109,7 +109,7 @@ class Together(Trainer[dict[str, Agent]]):
         rounds: int,
         seed: int = 0,
         attempts: int = 1000,
-        validate: Callable[[dict[str, Agent]], float] | None = None,
+        validate: Callable[[dict[str, Agent]], float | Validated] | None = None,
         validate_every: int = 10,
     ) -> None:
         super().__init__(dict(settings), seed=seed, validate=validate, validate_every=validate_every)

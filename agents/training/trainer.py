@@ -41,7 +41,18 @@ from hpcsimkit.io.interruption import Stopped
 from hpcsimkit.io.progress_bar import counting
 from hpcsimkit.jobs.views import views
 
-__all__ = ["BEST", "CHECKPOINT", "CURVE", "LAST", "Learned", "Outcome", "Round", "State", "Trainer"]
+__all__ = [
+    "BEST",
+    "CHECKPOINT",
+    "CURVE",
+    "LAST",
+    "Learned",
+    "Outcome",
+    "Round",
+    "State",
+    "Trainer",
+    "Validated",
+]
 
 CURVE = "curve.csv"
 TENSORBOARD = "tensorboard"
@@ -71,6 +82,21 @@ class Round(NamedTuple):
     sums: list[float]
     measures: dict[str, float]
     episodes: int | None = None
+
+
+class Validated(NamedTuple):
+    """Outcome of a validation.
+
+    Parameters
+    ----------
+    score : float
+        Score, larger is better.
+    measures : mapping of str to float
+        Further measures, columns of the learning curve.
+    """
+
+    score: float
+    measures: Mapping[str, float]
 
 
 class Counted(Callback):
@@ -112,7 +138,8 @@ class Trainer(ABC, Generic[Outcome]):
     seed : int
         Random seed of the run.
     validate : callable, optional
-        Function of the outcome that returns a score, larger is better; the best outcome is kept.
+        Function of the outcome that returns a score, larger is better, or a :class:`Validated`; the best
+        outcome is kept.
     validate_every : int
         Number of rounds between validations.
     workers : Workers, optional
@@ -134,6 +161,9 @@ class Trainer(ABC, Generic[Outcome]):
     unit: ClassVar[str] = "steps"
     """Unit of :attr:`steps`, for progress bars."""
 
+    learns_policy: ClassVar[bool] = True
+    """Whether the scores of its agents are logits of a policy, and not values of actions."""
+
     settings: Any
 
     def __init__(
@@ -141,7 +171,7 @@ class Trainer(ABC, Generic[Outcome]):
         settings: Any,
         *,
         seed: int = 0,
-        validate: Callable[[Outcome], float] | None = None,
+        validate: Callable[[Outcome], float | Validated] | None = None,
         validate_every: int = 10,
         workers: Workers | None = None,
     ) -> None:
@@ -357,22 +387,25 @@ class Trainer(ABC, Generic[Outcome]):
             self._ended += len(sums) if episodes is None else episodes
             rate = (self.steps - at_begin) / (time.monotonic() - began)
             reward = float(np.mean(sums)) if sums else float("nan")
-            report = Report(self.steps, self.total, self._ended, reward, rate, self._validated(), measures)
+            score, further = self._validated()
+            measures = {**measures, **further}
+            report = Report(self.steps, self.total, self._ended, reward, rate, score, measures)
             self.curve.append(report)
             yield report
 
-    def _validated(self) -> float:
+    def _validated(self) -> Validated:
         """Run a validation if it is due, and keep the best agents so far."""
         is_over = self.steps >= self.total
         if self.validate is None or not (is_over or self.rounds % self.validate_every == 0):
-            return float("nan")
+            return Validated(float("nan"), {})
         agents = self.agents()
-        score = float(self.validate(self.outcome(agents)))
-        if self._best is None or score > self._best[0]:
+        found = self.validate(self.outcome(agents))
+        found = found if isinstance(found, Validated) else Validated(float(found), {})
+        if self._best is None or found.score > self._best[0]:
             for agent in agents.values():
-                agent.about = {**(agent.about or {}), "validation": score}
-            self._best = (score, agents)
-        return score
+                agent.about = {**(agent.about or {}), "validation": found.score}
+            self._best = (found.score, agents)
+        return found
 
     # --- files ---------------------------------------------------------------------------------------
 

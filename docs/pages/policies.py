@@ -16,6 +16,7 @@ KINDS = {
     "backfilling": "Backfilling: jobs that may start ahead of a blocked job",
     "estimates": "Estimates: expected run times of jobs",
     "preemptor": "Preemptors: running jobs to stop for a job that does not fit",
+    "tester": "Tests: waiting jobs that run for a short time",
     "gate": "Gates: jobs that are skipped until the next pass",
     "pipeline": "Predefined pipelines",
     "policy": "Complete policies, which cannot be combined with others",

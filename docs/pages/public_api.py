@@ -31,7 +31,7 @@ TASKS: dict[str, dict[str, tuple[str, ...]]] = {
     "Write a policy or a stage": {
         "hpcsimkit": (
             *("Pipeline", "Policy", "Order", "Inspector", "Placement", "Backfiller", "Estimator"),
-            *("Admission", "Preemptor", "check_policy", "reserve"),
+            *("Admission", "Preemptor", "Tester", "check_policy", "reserve"),
         ),
     },
     "Stages of the kit": {

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hpcsimkit.cluster.base import Nodes
+from hpcsimkit.cluster.opaque import AnyCluster
 from hpcsimkit.results.attempts import Downtime
 from hpcsimkit.results.result import Result
 
@@ -18,16 +19,16 @@ if TYPE_CHECKING:
     from hpcsimkit.compiled.windows import Windows
 
 
-def obstacles(simulation: Any, stops: bool) -> Iterator[str]:
+def obstacles(cluster: AnyCluster, stops: bool) -> Iterator[str]:
     """Yield the reasons why the calendar of a run, in which jobs may be stopped, is not compiled."""
-    if type(simulation.cluster) is not Nodes:
+    if type(cluster) is not Nodes:
         yield "it knows a calendar on counted nodes only"
     if stops:
         yield "it knows no calendar where jobs may be stopped"
 
 
-def windows_of(simulation: Any, jobs: Jobs, run: Run) -> Windows:
-    """Return the windows of a run, from whose free nodes they take theirs.
+def windows_of(simulation: Any, cluster: AnyCluster, jobs: Jobs, run: Run) -> Windows:
+    """Return the windows of a run on a cluster, from whose free nodes they take theirs.
 
     Raises
     ------
@@ -37,7 +38,7 @@ def windows_of(simulation: Any, jobs: Jobs, run: Run) -> Windows:
     from hpcsimkit.compiled.windows import new_windows
 
     calendar = simulation.setup.calendar.on(simulation.workload)
-    calendar.check_nodes(simulation.cluster)
+    calendar.check_nodes(cluster)
     count = len(jobs.submit_time)
     return new_windows(calendar, run, count, int(jobs.submit_time.min()) if count else 0)
 

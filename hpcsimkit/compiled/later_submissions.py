@@ -2,29 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hpcsimkit.jobs.workload import Workload
-from hpcsimkit.kernel.gate import Gate
-from hpcsimkit.kernel.job_gates import BeginTimes, Holds
+from hpcsimkit.kernel.job_gates import BeginTimes
 from hpcsimkit.kernel.setup import Setup
 from hpcsimkit.results.held import HeldJobs
 
-KNOWN: tuple[type[Gate], ...] = (BeginTimes, Holds)
-"""Classes of gates that are compiled."""
-
 Integers = NDArray[np.int64]
-
-
-def obstacles(setup: Setup) -> Iterator[str]:
-    """Yield the reason why the compiled simulator does not know the gates of a run."""
-    unknown = tuple(gate for gate in setup.gates if type(gate) not in KNOWN)
-    if unknown:
-        yield f"it knows no gates, found {unknown!r}"
 
 
 def joins(setup: Setup, workload: Workload) -> tuple[Integers, Integers]:

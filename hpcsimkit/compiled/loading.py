@@ -34,7 +34,7 @@ been compiled for this kind of policy before. All times are those of one process
 changes all of them alike.
 """
 
-SLOW_TO_COMPILE = {"machines": 5.0, "profile": 3.0, "plan": 3.0, "seat": 1.0}
+SLOW_TO_COMPILE = {"machines": 5.0, "profile": 3.0, "plan": 3.0, "seat": 1.0, "gates": 6.0}
 """Further time to compile [s] for parts of a kind."""
 
 WITH_STOCK_NUMBA = 2
@@ -49,6 +49,9 @@ REPLANNING = "replanning"
 
 SLURM = "slurm"
 """The kind of all runs of :mod:`hpcsimkit.compiled.slurm_loop`."""
+
+GATES = "gates"
+"""The first part of the kinds of all pipelines with gates, see :mod:`hpcsimkit.compiled.gated_loop`."""
 
 SEAT, PUBLISHED_SEAT = "seat-textbook", "seat-dirlab"
 """The kinds of all pipelines with an open seat, see :mod:`hpcsimkit.compiled.seats`."""
@@ -131,7 +134,7 @@ def call(kind: str, state: tuple[Any, ...]) -> Any:
 
 
 def _entry(kind: str) -> Callable[..., Any]:
-    from hpcsimkit.compiled import dirlab, loop, replanning, slurm_loop
+    from hpcsimkit.compiled import dirlab, gated_loop, loop, replanning, slurm_loop
     from hpcsimkit.compiled.compilation import entry
 
     if kind in (SEAT, PUBLISHED_SEAT):
@@ -144,6 +147,7 @@ def _entry(kind: str) -> Callable[..., Any]:
         return entry(pairs.advance_to_pairs, CACHE / kind, compiling=_tell)
     whole: dict[str, Callable[..., Any]] = {
         DIRLAB: dirlab.simulate,
+        GATES: gated_loop.simulate,
         REPLANNING: replanning.replan,
         SLURM: slurm_loop.simulate,
     }

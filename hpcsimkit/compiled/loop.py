@@ -12,6 +12,7 @@ from hpcsimkit.compiled.listing import Listing
 from hpcsimkit.compiled.machines import NEWCOMERS, Machines
 from hpcsimkit.compiled.machines import end_next as end_next_on_machines
 from hpcsimkit.compiled.passes import scored_pass, sorted_pass, update_plan
+from hpcsimkit.compiled.plain_passes import plain_pass
 from hpcsimkit.compiled.plan import Plan, next_pass, note_end
 from hpcsimkit.compiled.predictions import Histories, correct, observe, predict
 from hpcsimkit.compiled.queue import WAITING, Queue, Sizes, add
@@ -41,7 +42,6 @@ from hpcsimkit.compiled.stops import (
     take_correction,
     take_what_is_left,
 )
-from hpcsimkit.compiled.window_passes import pass_beside_windows
 from hpcsimkit.compiled.windows import Windows, change_windows, count_after_end, next_step
 
 
@@ -126,7 +126,7 @@ def simulate(  # noqa: PLR0913 - parts of the state
         if machines is not None:
             machines.counters[NEWCOMERS] = first
         if windows is not None and gone is not None and listing is not None:
-            pass_beside_windows(jobs, run, rules, queue, listing, gone, shares, profile, plan, windows, now)
+            plain_pass(jobs, run, rules, queue, listing, gone, shares, profile, plan, windows, None, now)
         elif gone is not None and listing is not None:
             scored_pass(
                 jobs, run, rules, queue, sizes, listing, gone, shares, machines, profile, plan, stops, now

@@ -10,6 +10,7 @@ from hpcsimkit.compiled.compilation import called, machine_code, pasted
 from hpcsimkit.compiled.fair_shares import Shares, minus_priority, value_usage
 from hpcsimkit.compiled.filling import fill, skips, sort_candidates
 from hpcsimkit.compiled.filling import start as start_on_machines
+from hpcsimkit.compiled.gates import Gates, after_start, may_start
 from hpcsimkit.compiled.listing import BY_RANK, Listing, score, sort
 from hpcsimkit.compiled.machines import Machines, fits_now
 from hpcsimkit.compiled.needs import NOW
@@ -59,7 +60,7 @@ def room_behind(jobs: Jobs, run: Run, rules: Rules, head: int, now: int) -> tupl
 
 
 @machine_code
-def _less(jobs: Jobs, run: Run, room: tuple[int, int, int], row: int) -> tuple[int, int, int]:
+def less(jobs: Jobs, run: Run, room: tuple[int, int, int], row: int) -> tuple[int, int, int]:
     """Return what a started job leaves of the capacity for backfilling; mirrors ``Cluster.take``."""
     free, window, spare = room
     nodes = jobs.nodes[row]
@@ -124,6 +125,31 @@ def list_waiting(
 
 
 @pasted
+def renew_plan(  # noqa: PLR0913 - parts of the state
+    jobs: Jobs,
+    rules: Rules,
+    run: Run,
+    queue: Queue,
+    listing: Listing,
+    gone: Integers | None,
+    shares: Shares | None,
+    machines: Machines | None,
+    plan: Plan,
+    now: int,
+    corrected: bool,
+) -> None:
+    """Update the reservations that there are; mirrors the first part of ``Conservative.plan``."""
+    if prepare(plan, run, machines, now, corrected):
+        make_anew(plan, jobs, run, machines, listing, now)
+    elif plan.counters[ENDED] and release_ended(plan, jobs, run, machines, now):
+        count = gather(queue, listing.rows)
+        if gone is not None:
+            count = list_waiting(jobs, run, rules, queue, listing, shares, machines, now)
+            sort(listing, count)
+        compress(plan, jobs, run, machines, listing, count)
+
+
+@pasted
 def update_plan(  # noqa: PLR0913 - parts of the state
     jobs: Jobs,
     rules: Rules,
@@ -144,14 +170,7 @@ def update_plan(  # noqa: PLR0913 - parts of the state
     These are the jobs from position `first` on in the order of submission, and those that were stopped and
     have come back.
     """
-    if prepare(plan, run, machines, now, corrected):
-        make_anew(plan, jobs, run, machines, listing, now)
-    elif plan.counters[ENDED] and release_ended(plan, jobs, run, machines, now):
-        count = gather(queue, listing.rows)
-        if gone is not None:
-            count = list_waiting(jobs, run, rules, queue, listing, shares, machines, now)
-            sort(listing, count)
-        compress(plan, jobs, run, machines, listing, count)
+    renew_plan(jobs, rules, run, queue, listing, gone, shares, machines, plan, now, corrected)
     if stops is not None:
         for place in range(stops.counters[EARLY]):
             welcome(plan, jobs, run, machines, listing, stops.rejoined[place], now)
@@ -174,6 +193,7 @@ def several(  # noqa: PLR0913 - parts of the state
     listing: Listing,
     profile: Profile,
     windows: Any,
+    gates: Gates | None,
     listed: int,
     now: int,
 ) -> None:
@@ -192,10 +212,14 @@ def several(  # noqa: PLR0913 - parts of the state
             reserved += begin > now
         elif nodes > run.counters[FREE] or not fits(profile, nodes, estimate):
             continue
+        if begin == now and not may_start(gates, row):
+            continue
         occupy(profile, begin, begin + estimate, nodes)
         if begin == now:
             remove(queue, sizes, row, jobs.rank)
             start(jobs, run, row, now, BACKFILLED)
+            if gates is not None:
+                after_start(jobs, run, queue, None, gates, row, now)
 
 
 @pasted
@@ -259,7 +283,7 @@ def _backfill_sorted(  # noqa: PLR0913 - parts of the state
         if machines is not None:
             fill_reserving(jobs, run, rules, queue, machines, profile, listing, listed, now)
         else:
-            several(jobs, run, rules, queue, sizes, listing, profile, None, listed, now)
+            several(jobs, run, rules, queue, sizes, listing, profile, None, None, listed, now)
     elif machines is not None:
         fill(jobs, run, rules, queue, machines, listing, head, -1, now)
 
@@ -327,7 +351,7 @@ def _search(
         if queue.counters[BLOCKS] < blocks:
             position = 0
         start(jobs, run, row, now, mode)
-        room = _less(jobs, run, room, row)
+        room = less(jobs, run, room, row)
 
 
 @machine_code
@@ -361,7 +385,7 @@ def backfill(  # noqa: PLR0913 - parts of the state
         if admissible(room, nodes[row], estimate[row]):
             remove(queue, sizes, row, jobs.rank)
             start(jobs, run, row, now, mode)
-            room = _less(jobs, run, room, row)
+            room = less(jobs, run, room, row)
 
 
 @machine_code
@@ -459,7 +483,7 @@ def _backfill_by_score(  # noqa: PLR0913 - parts of the state
         if machines is not None:
             fill_reserving(jobs, run, rules, queue, machines, profile, listing, listed, now)
         else:
-            several(jobs, run, rules, queue, sizes, listing, profile, None, listed, now)
+            several(jobs, run, rules, queue, sizes, listing, profile, None, None, listed, now)
     elif machines is not None:
         fill(jobs, run, rules, queue, machines, listing, head, listed, now)
     elif listed:

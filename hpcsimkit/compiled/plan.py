@@ -21,7 +21,7 @@ from hpcsimkit.compiled.shifting import close_gap
 from hpcsimkit.compiled.state import NO_LIMIT, RUNNING, ZERO, Integers, Jobs, Run
 from hpcsimkit.compiled.windows import expect_capacity
 
-SLOTS, ENDED, NEXT_PASS, RELEASED, PLANNED_AT, BROKEN, CHOOSY = range(7)
+SLOTS, ENDED, NEXT_PASS, RELEASED, PLANNED_AT, BROKEN, CHOOSY, LEFT = range(8)
 """Positions in :attr:`Plan.counters`."""
 
 NEVER = -(2**62)
@@ -44,8 +44,9 @@ class Plan(NamedTuple):
     counters : array of int64
         Number of reservations and of ended jobs, the instant of the requested pass [s] (after all others if
         there is none), the end of the capacity released since the last compression [s], the instant of the
-        last pass [s], whether a job exceeded its estimate then, and the number of waiting jobs with
-        reservations that need particular machines, at the positions named above.
+        last pass [s], whether a job exceeded its estimate then, the number of waiting jobs with reservations
+        that need particular machines, and whether a job with a reservation has left the queue, at the
+        positions named above.
     windows : Windows, optional
         Windows in which nodes are gone.
     """
@@ -65,7 +66,7 @@ def new_plan(jobs: int, profile: Any, windows: Any = None) -> Plan:
         np.empty((2, jobs), dtype=np.int64),
         np.full(jobs, NEVER, dtype=np.int64),
         np.empty(jobs, dtype=np.int64),
-        np.array([0, 0, NO_LIMIT, NEVER, NEVER, 0, 0], dtype=np.int64),
+        np.array([0, 0, NO_LIMIT, NEVER, NEVER, 0, 0, 0], dtype=np.int64),
         windows,
     )
 
@@ -99,8 +100,8 @@ def prepare(plan: Plan, run: Run, machines: Machines | None, now: int, corrected
         advance(plan.profile, now)
         overrun = run.counters[RUNNING] > 0 and run.expected[0, 0] <= now
     late = counters[SLOTS] > 0 and plan.slots[0, 0] <= max(counters[PLANNED_AT], now - 1)
-    anew = overrun or counters[BROKEN] > 0 or corrected or late or other
-    counters[BROKEN], counters[PLANNED_AT] = overrun, now
+    anew = overrun or counters[BROKEN] > 0 or counters[LEFT] > 0 or corrected or late or other
+    counters[BROKEN], counters[LEFT], counters[PLANNED_AT] = overrun, 0, now
     return bool(anew)
 
 
@@ -161,6 +162,19 @@ def forget_slot(plan: Plan, row: int) -> None:
             return
         if slots[0, place] > plan.counters[PLANNED_AT]:
             return
+
+
+@called
+def forget_reservation(plan: Plan, row: int) -> None:
+    """Remove the reservation of a job that leaves the queue, if it has one; the plan is void then.
+
+    Mirrors ``Conservative._take_in_rejections``.
+    """
+    if plan.start[row] == NEVER:
+        return
+    forget(plan.slots, plan.counters[SLOTS], plan.start[row], row)
+    plan.counters[SLOTS] -= 1
+    plan.counters[LEFT], plan.start[row] = 1, NEVER
 
 
 @pasted

@@ -20,6 +20,7 @@ from hpcsimkit.cluster.opaque import AnyCluster
 from hpcsimkit.cluster.partitions import Partitions
 from hpcsimkit.compiled import (
     beside_windows,
+    gating,
     later_submissions,
     loading,
     on_machines,
@@ -53,8 +54,10 @@ from hpcsimkit.results.result import Result
 
 if TYPE_CHECKING:
     from hpcsimkit.cluster.allocation import Allocation
+    from hpcsimkit.compiled.gates import Gates
     from hpcsimkit.compiled.machine_profile import MachineProfile
     from hpcsimkit.compiled.machines import Machines as AnyMachines
+    from hpcsimkit.compiled.queue import Queue
     from hpcsimkit.compiled.state import Jobs, Rules
     from hpcsimkit.compiled.windows import Windows
 
@@ -161,7 +164,11 @@ def _obstacles(simulation: Parameters) -> Iterator[str]:
     whole = _whole_of(simulation.policy)
     if whole is not slurm_runs:
         yield from _obstacles_of_cluster(cluster, rules)
-    further = ("calendar", "gates", *stopping.OPTIONS) if whole is None else whole.OPTIONS
+    further = (
+        ("calendar", "gates", "dependencies", "licenses", *stopping.OPTIONS)
+        if whole is None
+        else whole.OPTIONS
+    )
     yield from obstacles_of_options(simulation, (*KNOWN_OPTIONS, *further))
     for observer in simulation.observers:
         if observer.needs_events:
@@ -173,9 +180,9 @@ def _obstacles(simulation: Parameters) -> Iterator[str]:
     if isinstance(simulation.policy, Pipeline):
         if isinstance(cluster, Machines):
             yield from on_machines.obstacles(simulation.workload, cluster, simulation.policy)
-        yield from later_submissions.obstacles(simulation.setup)
+        yield from gating.obstacles(simulation, cluster, _stops_jobs(simulation))
         if simulation.setup.calendar:
-            yield from beside_windows.obstacles(simulation, _stops_jobs(simulation))
+            yield from beside_windows.obstacles(cluster, _stops_jobs(simulation))
         if _stops_jobs(simulation):
             yield from stopping.obstacles(simulation.setup, simulation.workload, cluster, simulation.policy)
     yield from _obstacles_of_begun(simulation, simulation.setup.begun)
@@ -342,7 +349,7 @@ def _run_pipeline(simulation: Parameters, space: int) -> tuple[Result, NDArray[n
     at_once = nodes if machines is None else len(workload)
     order = jobs.arrival_order if simulation.setup.begun is None else workload.arrival_order
     state = new_run(jobs, estimates(workload, policy, streams, order, simulation.setup.begun), at_once)
-    stops, coming, windows = None, None, None
+    stops, coming, windows, gates = None, None, None, None
     if "stops" in parts:
         coming = stopping.OutagesToCome(simulation, nodes)
         jobs, state, stops = stopping.prepare(
@@ -350,16 +357,21 @@ def _run_pipeline(simulation: Parameters, space: int) -> tuple[Result, NDArray[n
         )
     if simulation.setup.begun is not None:
         take_over(simulation.setup.begun, jobs, state, machines, allocations)
+    if "gates" in parts:
+        jobs, gates = _with_gates(simulation, workload, policy, jobs, space)
     queue = new_queue(len(workload))
     if _by_dirlab(simulation):
         simulate(jobs, state, queue, new_published(policy, len(workload)))
     else:
-        windows = beside_windows.windows_of(simulation, jobs, state) if "windows" in parts else None
+        windows = beside_windows.windows_of(simulation, cluster, jobs, state) if "windows" in parts else None
         optional = _optional_parts(parts, policy, workload, jobs, nodes, profile, windows)
-        optional |= {"machines": machines, "stops": stops, "windows": windows}
+        optional |= {"machines": machines, "stops": stops, "windows": windows, "gates": gates}
         if "plan" in parts and simulation.setup.begun is not None:
             plan_anew(optional["plan"])
-        while needed := simulate(jobs, rules, state, queue, *map(optional.get, PARTS)):
+        taken = GATED_PARTS if gates is not None else PARTS
+        while needed := simulate(jobs, rules, state, queue, *map(optional.get, taken)):
+            if gates is not None:
+                raise stopping.LackingSpaceError
             assert stops is not None and coming is not None
             optional["stops"] = stops = stopping.supplied(stops, needed, coming)
     result = Result(
@@ -378,14 +390,38 @@ def _run_pipeline(simulation: Parameters, space: int) -> tuple[Result, NDArray[n
         placements=None if machines is None else on_machines.placements_of(cluster, machines),
         simulator="compiled",
     )
-    if simulation.setup.gates:
-        result = replace(result, held=later_submissions.held_jobs(simulation.setup, logged))
+    result = _with_held(result, simulation, jobs, gates, queue)
     if windows is not None:
         result = beside_windows.with_downtime(result, windows)
     if stops is not None:
         result = stopping.with_attempts(result, stops, simulation.setup.restart)
     result = _with_partition(result, simulation)
-    return result, state.positions if machines is None and stops is None else None
+    return result, state.positions if machines is None and stops is None and gates is None else None
+
+
+def _with_gates(
+    simulation: Parameters, workload: Workload, policy: Pipeline, jobs: Jobs, space: int
+) -> tuple[Jobs, Gates]:
+    """Return the columns of a run with gates, and the state of the gates."""
+    killed = simulation.workload.column("run_time") > workload.column("run_time")
+    group = np.zeros(len(workload), dtype=np.int64)
+    if not gating.follows_submissions(simulation.setup, policy):
+        group = _groups(workload, policy)
+    return gating.jobs_with(jobs), gating.gates_of(simulation.setup, workload, killed, group, space)
+
+
+def _with_held(
+    result: Result, simulation: Parameters, jobs: Jobs, gates: Gates | None, queue: Queue
+) -> Result:
+    """Return a result with the intervals in which gates held jobs."""
+    from hpcsimkit.compiled.queue import WAITING
+
+    if gates is not None:
+        gating.check_end(simulation, gates, int(queue.counters[WAITING]))
+        return gating.with_gates(result, jobs, gates)
+    if simulation.setup.gates:
+        return replace(result, held=later_submissions.held_jobs(simulation.setup, simulation.workload))
+    return result
 
 
 def _machines(
@@ -417,6 +453,9 @@ PARTS = (
 )
 """The optional parts of the state, in the order in which the compiled function takes them."""
 
+GATED_PARTS = ("listing", "gone", "profile", "plan", "windows", "gates")
+"""Those of a run with gates, as its own compiled function takes them."""
+
 
 def _parts(simulation: Parameters) -> tuple[str, ...]:
     """Return the optional parts of the state that a run needs; each combination is compiled on its own."""
@@ -432,11 +471,12 @@ def _parts(simulation: Parameters) -> tuple[str, ...]:
     backfiller = policy.backfiller
     gone, machines = _is_scored(policy), isinstance(cluster, Machines)
     profile, plan = isinstance(backfiller, Reservations), isinstance(backfiller, Conservative)
-    windows = bool(simulation.setup.calendar)
+    windows, gates = bool(simulation.setup.calendar), _is_gated(simulation)
+    plainly = windows or gates
     needed = {
-        "sizes": not (gone or machines or profile or plan or windows),
-        "listing": gone or machines or profile or plan or windows or candidates_of(policy) is not None,
-        "gone": gone or windows,
+        "sizes": not (gone or machines or profile or plan or plainly),
+        "listing": gone or machines or profile or plan or plainly or candidates_of(policy) is not None,
+        "gone": gone or plainly,
         "shares": isinstance(policy.queue_order, SlurmMultifactor),
         "machines": machines,
         "histories": isinstance(policy.estimates, LastTwo),
@@ -446,7 +486,8 @@ def _parts(simulation: Parameters) -> tuple[str, ...]:
         "stops": _stops_jobs(simulation),
         "windows": windows,
     }
-    return tuple(part for part in PARTS if needed[part])
+    found = tuple(part for part in PARTS if needed[part])
+    return (loading.GATES, *found) if gates else found
 
 
 def _pipeline(simulation: Parameters) -> Pipeline:
@@ -532,6 +573,11 @@ def _stops_jobs(simulation: Parameters) -> bool:
     """Return whether jobs of a pipeline may be stopped."""
     policy = simulation.policy
     return isinstance(policy, Pipeline) and stopping.stops_jobs(simulation.setup, policy)
+
+
+def _is_gated(simulation: Parameters) -> bool:
+    """Return whether a pipeline has gates whose answers depend on the course of the run."""
+    return gating.decides(simulation.setup, simulation.workload)
 
 
 def _groups(workload: Workload, policy: Pipeline) -> Integers:

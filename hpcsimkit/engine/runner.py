@@ -40,7 +40,11 @@ def perform(
             store.fail(task, error)
         failed(task, error)
 
-    engine.run(missing, partial(_perform, store), tell, fail)
+    try:
+        engine.run(missing, partial(_perform, store), tell, fail)
+    except BaseException:
+        store.tidy(missing)  # the other workers were terminated, maybe while they wrote a file
+        raise
 
 
 def finish(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 import shutil
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -142,6 +142,12 @@ class Store:
         if self.durable:
             flush_to_disk([*folder.rglob("*"), folder])
         self._write(folder / OUTCOME, {"fingerprint": mark, "outcome": outcome})
+
+    def tidy(self, tasks: Iterable[Task]) -> None:
+        """Remove the temporary files that terminated workers have left in the folders of tasks."""
+        for task in tasks:
+            with suppress(OSError):
+                remove_temporary_files(self.folder(task))
 
     def _begin(self, task: Task) -> None:
         """Create the folder of a task, and record its inputs there."""

@@ -83,7 +83,13 @@ class Actions(Capacity):
         return [*found, *sorted((last + expected, row, memory) for expected, row, memory in kept)]
 
     def start(
-        self, job: Job, allocation: Allocation | None = None, mode: int = Mode.READY, *, partition: str = ""
+        self,
+        job: Job,
+        allocation: Allocation | None = None,
+        mode: int = Mode.READY,
+        *,
+        partition: str = "",
+        limit: int | None = None,
     ) -> None:
         """Start a waiting job now.
 
@@ -98,11 +104,15 @@ class Actions(Capacity):
         partition : str
             Name of the partition in which the job starts, for a policy that schedules all of them. Default:
             none.
+        limit : int, optional
+            Time after which the job is stopped and waits again, if it is still running [s], >= 1, less than
+            its estimate; only with ``Mode.TESTED``, which needs it. By default the job runs to its end.
 
         Raises
         ------
         ScheduleError
-            The job is not waiting (not submitted yet, already started, or rejected), or does not fit.
+            The job is not waiting (not submitted yet, already started, or rejected), does not fit, or the
+            limit is invalid.
         """
         try:
             row = job.index
@@ -112,10 +122,10 @@ class Actions(Capacity):
         if not waits:
             raise self._not_waiting(job)
         if mode not in (1, 2, 3):
-            raise ScheduleError(f"job {job.id} at t={self.now} s: a Mode is needed to start, found {mode!r}")
+            self._check_test(job, mode, limit)
         job = self.jobs[row]  # the workload's own job, even if a copy was passed
         given = allocation
-        level = self.room_for(job) if self.calendar else self.free
+        level = self.room_for(job, seconds=limit) if self.calendar else self.free
         if allocation is None:
             allocation = self.cluster.place(job, level)
         elif self.cluster.holds(job, allocation, level):
@@ -127,6 +137,8 @@ class Actions(Capacity):
         self.free = self.free - allocation
         self.version += 1
         estimate = self.queue.remove(job)
+        if limit is not None:
+            estimate = limit
         self.ledger.begin(row, self.now, mode, estimate)
         if partition:
             self.ledger.partitions[row] = partition
@@ -310,6 +322,18 @@ class Actions(Capacity):
                 f" (by 10^11 s at most)"
             )
         (self.listener.on_plan if planned else self.listener.on_wake)(int(at))
+
+    def _check_test(self, job: Job, mode: int, limit: int | None) -> None:
+        """Check that a start that is not of the other modes is that of a test."""
+        who = f"job {job.id} at t={self.now} s"
+        if mode != Mode.TESTED:
+            raise ScheduleError(f"{who}: a Mode is needed to start, found {mode!r}")
+        if not (isinstance(limit, int) and 1 <= limit < self.estimate(job)):
+            raise ScheduleError(
+                f"{who}: a test needs a limit of at least 1 s below the estimate, found {limit!r}"
+            )
+        if self.service_time is not None:
+            raise UsageError(f"{who} cannot be tested: a run with a locality model stops no jobs")
 
     def _no_place(self, job: Job, allocation: Allocation | None) -> ScheduleError:
         who = f"job {job.id} at t={self.now} s"

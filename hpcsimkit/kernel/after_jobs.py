@@ -82,7 +82,7 @@ def _term(kind: str, text: str, part: str) -> Term:
     return Term(kind, read["job"].removesuffix("_*"), 60 * int(read["minutes"] or 0))
 
 
-class _Condition:
+class Condition:
     """The conditions of some jobs with the same dependency: all of them, or any of them."""
 
     def __init__(self, terms: int, *, any_of: bool) -> None:
@@ -143,10 +143,10 @@ class AfterJobs(Gate):
         """
         if self.missing not in ("error", "ignore"):
             raise UsageError(f"missing needs 'error' or 'ignore', found {self.missing!r}")
-        self._condition_of: dict[int, _Condition] = {}
-        self._asked_of: dict[int, list[tuple[Term, _Condition]]] = defaultdict(list)
-        self._names = _Names(workload)
-        texts: dict[tuple[int, int], _Condition] = {}
+        self.condition_of: dict[int, Condition] = {}
+        self.asked_of: dict[int, list[tuple[Term, Condition]]] = defaultdict(list)
+        self.names = Names(workload)
+        texts: dict[tuple[int, int], Condition] = {}
         jobs_of = JobNumbers(workload)
         column = workload.column("dependency")
         for row in (column >= 0).nonzero()[0].tolist():
@@ -159,10 +159,10 @@ class AfterJobs(Gate):
                 condition = self._condition(terms, row, jobs_of, any_of=any_of)
                 texts[number, row if single else -1] = condition
             condition.rows.append(row)
-            self._condition_of[row] = condition
-        _refuse_cycles(workload, self._condition_of, self._asked_of)
+            self.condition_of[row] = condition
+        _refuse_cycles(workload, self.condition_of, self.asked_of)
 
-    def _condition(self, terms: list[Term], row: int, jobs_of: JobNumbers, *, any_of: bool) -> _Condition:
+    def _condition(self, terms: list[Term], row: int, jobs_of: JobNumbers, *, any_of: bool) -> Condition:
         """Return the condition of a job, which the other jobs then know of."""
         others: list[tuple[int, Term]] = []
         ignored = False
@@ -177,20 +177,20 @@ class AfterJobs(Gate):
                         "which is not in the workload"
                     )
         single = any(term.kind == "singleton" for term in terms)
-        condition = _Condition(len(others) + single, any_of=any_of)
+        condition = Condition(len(others) + single, any_of=any_of)
         if not condition.open or (any_of and ignored):
             condition.met = True
         for other, term in others:
-            self._asked_of[other].append((term, condition))
-        if single and self._names.must_wait(row):
-            self._names.waiting[row] = condition
+            self.asked_of[other].append((term, condition))
+        if single and self.names.must_wait(row):
+            self.names.waiting[row] = condition
         elif single:
             condition.settle(met=True, at=0)
         return condition
 
     def holds(self, job: Job, system: System) -> Held | None:
         """Hold a job until its conditions are met."""
-        condition = self._condition_of.get(job.index)
+        condition = self.condition_of.get(job.index)
         if condition is None:
             return None
         if condition.met is None:
@@ -201,12 +201,12 @@ class AfterJobs(Gate):
 
     def after_start(self, job: Job, system: System) -> Iterable[Job]:
         """Return the jobs whose conditions are decided by the start of a job."""
-        asked = self._asked_of.get(job.index)
+        asked = self.asked_of.get(job.index)
         if not asked:
             return ()
         begun = [each for each in asked if each[0].kind == "after"]
         if begun:
-            self._asked_of[job.index] = [each for each in asked if each[0].kind != "after"]
+            self.asked_of[job.index] = [each for each in asked if each[0].kind != "after"]
         return list(self._settled(begun, system, well=True))
 
     def after_end(self, job: Job, system: System) -> Iterable[Job]:
@@ -221,14 +221,14 @@ class AfterJobs(Gate):
         return self._over(job.index, system, well=False)
 
     def _over(self, row: int, system: System, *, well: bool) -> list[Job]:
-        changed = list(self._settled(self._asked_of.pop(row, ()), system, well=well))
-        condition = self._names.over(row)
+        changed = list(self._settled(self.asked_of.pop(row, ()), system, well=well))
+        condition = self.names.over(row)
         if condition is not None and condition.settle(met=True, at=0):
             changed += [system.jobs[each] for each in condition.rows]
         return changed
 
     @staticmethod
-    def _settled(asked: Iterable[tuple[Term, _Condition]], system: System, *, well: bool) -> Iterator[Job]:
+    def _settled(asked: Iterable[tuple[Term, Condition]], system: System, *, well: bool) -> Iterator[Job]:
         """Yield the jobs whose conditions change with the end of a job, or with its start."""
         for term, condition in asked:
             met = {"afterok": well, "afternotok": not well}.get(term.kind, True)
@@ -236,29 +236,29 @@ class AfterJobs(Gate):
                 yield from (system.jobs[row] for row in condition.rows)
 
 
-class _Names:
+class Names:
     """The jobs of each user with the same name, in the order of submission."""
 
     def __init__(self, workload: Workload) -> None:
         self._users, self._programs = (workload.column(name).tolist() for name in ("user", "executable"))
-        self._rows: dict[tuple[int, int], list[int]] = defaultdict(list)
+        self.rows_of: dict[tuple[int, int], list[int]] = defaultdict(list)
         for row in workload.arrival_order.tolist():
-            self._rows[self._key(row)].append(row)
+            self.rows_of[self._key(row)].append(row)
         self._over: set[int] = set()
         self._next: dict[tuple[int, int], int] = defaultdict(int)
-        self.waiting: dict[int, _Condition] = {}
+        self.waiting: dict[int, Condition] = {}
 
     def _key(self, row: int) -> tuple[int, int]:
         return self._users[row], self._programs[row]
 
     def must_wait(self, row: int) -> bool:
         """Return whether there are jobs before this one."""
-        return self._rows[self._key(row)][0] != row
+        return self.rows_of[self._key(row)][0] != row
 
-    def over(self, row: int) -> _Condition | None:
+    def over(self, row: int) -> Condition | None:
         """Enter that a job is over; return the condition of the job that is first now, if it has one."""
         key = self._key(row)
-        rows, place = self._rows[key], self._next[key]
+        rows, place = self.rows_of[key], self._next[key]
         self._over.add(row)
         while place < len(rows) and rows[place] in self._over:
             place += 1
@@ -308,8 +308,8 @@ def _read(text: str, workload: Workload, row: int) -> tuple[list[Term], bool]:
 
 def _refuse_cycles(
     workload: Workload,
-    condition_of: dict[int, _Condition],
-    asked_of: dict[int, list[tuple[Term, _Condition]]],
+    condition_of: dict[int, Condition],
+    asked_of: dict[int, list[tuple[Term, Condition]]],
 ) -> None:
     """Raise a WorkloadError if jobs depend on each other in a cycle."""
     left = {id(condition): condition.open for condition in condition_of.values()}

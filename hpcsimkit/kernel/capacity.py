@@ -182,11 +182,17 @@ class Capacity:
         """Return whether the job could start now."""
         return self.cluster.fits(job, self.room_for(job) if self.calendar else self.free)
 
-    def room_for(self, job: Job, level: Level | None = None, stopped: Collection[Job] = ()) -> Level:
+    def room_for(
+        self,
+        job: Job,
+        level: Level | None = None,
+        stopped: Collection[Job] = (),
+        seconds: int | None = None,
+    ) -> Level:
         """Return the capacity that the job may use if it starts now and runs for as long as estimated.
 
         It is the free capacity, or a level in which some running jobs are `stopped`, except for what the
-        calendar takes meanwhile.
+        calendar takes meanwhile. With `seconds`, the job runs for that time.
         """
         if level is None:
             level = self.free
@@ -196,7 +202,8 @@ class Capacity:
         if stopped:
             rows = {each.index for each in stopped}
             releases = [each for each in releases if each[1] not in rows]
-        return self.calendar.level_for(job, level, self.now, self.now + self.estimate(job), releases)
+        end = self.now + (self.estimate(job) if seconds is None else seconds)
+        return self.calendar.level_for(job, level, self.now, end, releases)
 
     @property
     def releases(self) -> list[tuple[int, int, Allocation]]:

@@ -18,12 +18,13 @@ __all__ = [
     "GIVE",
     "OUTAGE",
     "RETURN",
+    "TEST",
     "Clock",
     "Instant",
     "gc_frozen",
 ]
 
-BEFORE_ENDS, END, GIVE, OUTAGE, CHANGE, ARRIVAL, RETURN = 0, 1, 1.25, 1.5, 1.75, 2, 3
+BEFORE_ENDS, END, TEST, GIVE, OUTAGE, CHANGE, ARRIVAL, RETURN = 0, 1, 1.125, 1.25, 1.5, 1.75, 2, 3
 """Priorities of events within an instant; SimPy's own timeouts have priority 1."""
 
 

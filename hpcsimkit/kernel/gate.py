@@ -148,30 +148,30 @@ class Dependencies(Gate):
         place = np.empty(len(workload), dtype=np.int64)
         place[workload.arrival_order] = np.arange(len(workload))
         row_of = rows_by_number(workload)
-        self._successors: dict[int, list[int]] = {}
+        self.successors: dict[int, list[int]] = {}
         self.void = 0
         for job in workload.jobs:
             row = row_of.get(job.preceding) if job.preceding > 0 else None
             if row is not None and place[row] < place[job.index]:
-                self._successors.setdefault(row, []).append(job.index)
+                self.successors.setdefault(row, []).append(job.index)
             elif job.preceding > 0:
                 self.void += 1
 
     def due_by_log(self, rows: list[int]) -> list[int]:
         """Return the rows without dependencies, in the given order."""
-        dependent = {row for successors in self._successors.values() for row in successors}
+        dependent = {row for successors in self.successors.values() for row in successors}
         return [row for row in rows if row not in dependent]
 
     def after_end(self, job: Job, system: System) -> Iterable[Job]:
         """Return the jobs that depend on the one that ends now, with their submission times."""
         return [
             system.jobs[row]._replace(submit_time=_submission(system.jobs[row], system.now))
-            for row in self._successors.pop(job.index, ())
+            for row in self.successors.pop(job.index, ())
         ]
 
     def after_reject(self, job: Job, system: System) -> Iterable[Job]:
         """Return the jobs that depend on a rejected job."""
-        return [system.jobs[row] for row in self._successors.pop(job.index, ())]
+        return [system.jobs[row] for row in self.successors.pop(job.index, ())]
 
 
 def _submission(job: Job, end: int) -> int:

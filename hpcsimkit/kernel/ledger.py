@@ -24,6 +24,7 @@ class Mode(IntEnum):
     READY = 1
     RESERVED = 2
     BACKFILLED = 3
+    TESTED = 4
 
 
 class State(IntEnum):

@@ -28,13 +28,14 @@ from hpcsimkit.kernel.policy import (
     Policy,
     Preemptor,
     Requested,
+    Tester,
 )
 from hpcsimkit.kernel.reservation import EASY, admissible
 from hpcsimkit.kernel.settling import SettlingBackfiller
 from hpcsimkit.kernel.stage import Stage
 from hpcsimkit.kernel.system import System
 
-__all__ = ["LIMITS", "SEATS", "Pipeline", "ask"]
+__all__ = ["LIMITS", "SEATS", "STAGES", "Pipeline", "ask"]
 
 SEATS = {
     "order": Order,
@@ -47,10 +48,13 @@ SEATS = {
 }
 """The seats (decision points) of a pipeline, each with the class of its stage."""
 
+STAGES = {**SEATS, "tester": Tester}
+"""All stages of a pipeline, each with its class: those at seats, and the tester, who is no seat."""
+
 LIMITS = {"order": "window", "backfiller": "max_candidates"}
 """The seats with a limited number of options, each with the parameter of the limit."""
 
-_READY, _RESERVED, _BACKFILLED = map(int, (Mode.READY, Mode.RESERVED, Mode.BACKFILLED))
+_READY, _RESERVED, _BACKFILLED, _TESTED = (int(mode) for mode in Mode if mode)
 
 Asking = Generator[Decision, Any, Any]
 
@@ -60,7 +64,8 @@ class Pipeline(Policy):
 
     A pass takes the first job of the order, lets the inspector accept or hold it, places and starts it, and
     repeats until a job does not fit. For this job, the preemptor may stop running jobs. If it does not, the
-    job is the head; the backfiller may start other jobs behind it.
+    job is the head; the backfiller may start other jobs behind it, and the tester may let further ones run
+    for a short time.
 
     Parameters
     ----------
@@ -79,6 +84,9 @@ class Pipeline(Policy):
     gate : Admission or External, optional
         The decision whether a job that is about to start, or to block others, is skipped until the next pass;
         by default none is. On a cluster without partitions.
+    tester : Tester, optional
+        The choice of waiting jobs that run for a short time in what the reservations leave; by default none.
+        It needs a backfiller that makes reservations.
     commit : bool
         Whether the selected job is kept until it starts (as in some published simulators), instead of a new
         selection at every pass. Default: False.
@@ -112,6 +120,7 @@ class Pipeline(Policy):
         estimates: Estimator | None = None,
         preemptor: Preemptor | External | None = None,
         gate: Admission | External | None = None,
+        tester: Tester | None = None,
         commit: bool = False,
         fitting: bool = False,
         window: int | None = None,
@@ -126,6 +135,7 @@ class Pipeline(Policy):
         self.estimates = estimates
         self.preemptor = preemptor
         self.gate = gate
+        self.tester = tester
         self.commit = commit
         self.fitting = fitting
         self.window = window
@@ -134,8 +144,8 @@ class Pipeline(Policy):
         self.max_rejections = max_rejections
 
     def _repr_html_(self) -> str:
-        """Return a diagram of the seats, for notebooks."""
-        return str(views().pipeline_html(self, SEATS))
+        """Return a diagram of the stages, for notebooks."""
+        return str(views().pipeline_html(self, STAGES))
 
     @property
     def queue_order(self) -> Order:
@@ -165,9 +175,10 @@ class Pipeline(Policy):
 
     def check(self) -> None:
         """Check that every stage has the class of its seat and that all numbers are in range."""
-        for seat, kind in SEATS.items():
+        for seat, kind in STAGES.items():
             stage = getattr(self, seat)
-            seated = stage.base if isinstance(stage, External) and seat != "estimates" else stage
+            may_be_open = seat not in ("estimates", "tester")
+            seated = stage.base if isinstance(stage, External) and may_be_open else stage
             if seated is not None and not isinstance(seated, kind):
                 raise UsageError(f"the {seat} of a pipeline needs a {kind.__name__}, found {seated!r}")
         order = self.queue_order
@@ -181,6 +192,8 @@ class Pipeline(Policy):
             )
         if self.preemptor is not None:
             self._check_preemptor(self.preemptor)
+        if self.tester is not None:
+            self._check_tester()
         limits = {"window": 1, "max_candidates": 1, "max_interval": 1, "max_rejections": 0}
         for name, least in limits.items():
             value = getattr(self, name)
@@ -196,6 +209,15 @@ class Pipeline(Policy):
         if self.fitting or (isinstance(self.backfiller, Backfiller) and self.backfiller.plans):
             raise UsageError("a preemptor needs a head: neither 'fitting' nor a backfiller that plans")
 
+    def _check_tester(self) -> None:
+        backfiller = self.backfiller
+        filler = backfiller.base or EASY() if isinstance(backfiller, External) else backfiller
+        if filler is None or type(filler).hole is Backfiller.hole:
+            needed = "tests need a backfiller with reservations that they do not delay (easy, easy-k, ...)"
+            raise UsageError(f"{needed}, found {filler!r}")
+        if self.preemptor is not None:
+            raise UsageError("a pipeline has either tests or a preemptor, found both")
+
     def reset(self, system: System) -> None:
         """Reset the stages, in the order in which they act."""
         self._committed: Job | None = None
@@ -204,7 +226,7 @@ class Pipeline(Policy):
         self._fitting: tuple[Level, list[Job], list[Job]] = None, [], []  # a level, some jobs, those that fit
         if isinstance(self.backfiller, External) and self.backfiller.base is None:
             self.backfiller.base = EASY()
-        for stage in (getattr(self, seat) for seat in SEATS):
+        for stage in (getattr(self, seat) for seat in STAGES):
             if stage is not None:
                 stage.reset(system)
         self._filler: Backfiller | None = (
@@ -222,7 +244,9 @@ class Pipeline(Policy):
             or self._planned
         )
         self._plain = (
-            unattended and self.placement is None and system.allocations is None and not system.calendar
+            unattended
+            and not (self.placement or self.tester or system.calendar)
+            and system.allocations is None
         )
         settles = unattended and not getattr(self.backfiller, "decline", False)
         self._settling = self._filler if settles and isinstance(self._filler, SettlingBackfiller) else None
@@ -320,8 +344,21 @@ class Pipeline(Policy):
         if self.commit:
             self._committed = job
         if self._filler is not None:
-            self._block(job, system, self._filler)
-            yield from self._backfill(job, system, self._filler)
+            yield from self._run_behind(job, system, self._filler)
+
+    def _run_behind(self, head: Job, system: System, filler: Backfiller) -> Asking:
+        """Run what follows in a pass once a job is blocked: backfilling, then tests."""
+        self._block(head, system, filler)
+        yield from self._backfill(head, system, filler)
+        if self.tester is not None:
+            yield from self._test(head, system, filler, self.tester)
+
+    def _test(self, head: Job, system: System, filler: Backfiller, tester: Tester) -> Asking:
+        """Let jobs behind the head run for a short time."""
+        for job, seconds, level in tester.chosen(head, filler, system):
+            if (yield from self._admit(job, system)):
+                allocation = yield from self._place(job, level, system)
+                system.start(job, allocation, _TESTED, limit=seconds)
 
     def _still_waiting(self, jobs: Iterable[Job], system: System) -> Iterable[Job]:
         """Return the jobs, each in its turn, without those for which a start of this pass closed a gate."""

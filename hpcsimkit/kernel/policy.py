@@ -14,17 +14,19 @@ Each run works on its own deep copy of the policy, so any state that :meth:`Poli
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hpcsimkit.cluster.opaque import Allocation, Level
-from hpcsimkit.errors import lacking
+from hpcsimkit.errors import UsageError, lacking
 from hpcsimkit.jobs.job import Job
 from hpcsimkit.jobs.queue import JobColumns
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.decision import Decision
+from hpcsimkit.kernel.holes import Hole
 from hpcsimkit.kernel.prediction import Prediction
 from hpcsimkit.kernel.stage import Hearing, Stage
 from hpcsimkit.kernel.system import System
@@ -37,10 +39,12 @@ __all__ = [
     "Estimator",
     "Inspector",
     "Order",
+    "OrderOfAnother",
     "Placement",
     "Policy",
     "Preemptor",
     "Requested",
+    "Tester",
 ]
 
 
@@ -111,6 +115,18 @@ class FCFS(Order):
         return job.submit_time
 
 
+class OrderOfAnother(Order):
+    """An order that changes another one, with which names of policies join it.
+
+    Attributes
+    ----------
+    base : Order or None
+        The other order.
+    """
+
+    base: Order | None = None
+
+
 class Inspector(Stage):
     """Decision to start the selected job or to hold it until the next scheduling point."""
 
@@ -163,12 +179,31 @@ class Backfiller(Stage):
         """Return whether the plan allows a waiting job to start now (only if :attr:`plans`)."""
         return True
 
+    def hole(self, head: Job, system: System) -> Hole:
+        """Return the capacity that the reservations leave at the end of a pass, for tests.
+
+        Only backfillers that make reservations have one.
+        """
+        raise UsageError(f"tests need reservations that they do not delay, found {self!r}")
+
     def next_pass(self, system: System) -> int | None:
         """Return the time [s] at which the plan needs a pass, or None (only if :attr:`plans`).
 
         It is asked for at the end of each pass, and replaces the one before.
         """
         return None
+
+
+class Tester(Stage):
+    """Choice of the waiting jobs that run for a short time in a hole that reservations leave."""
+
+    def chosen(self, head: Job, filler: Backfiller, system: System) -> Iterator[tuple[Job, int, Level]]:
+        """Yield waiting jobs, each with the time of its test [s] and the capacity in which to place it.
+
+        It is called at the end of a pass in which `head` was blocked, and `filler` has made the reservations.
+        The pipeline starts each job before it requests the next.
+        """
+        raise lacking(self, "a method chosen(head, filler, system)")
 
 
 class Preemptor(Stage):
@@ -253,6 +288,9 @@ class Estimator(Stage):
     :meth:`prediction`.
     """
 
+    live = False
+    """Whether predictions change while a job waits: orders then ask for their :meth:`revisions`."""
+
     @property
     def corrects(self) -> bool:
         """Whether :meth:`correct` is called for a job that exceeds its estimate.
@@ -278,9 +316,13 @@ class Estimator(Stage):
     def prediction(self, job: Job) -> Prediction:
         """Return the predicted run time of a job, for orders; by default its estimate, as if it were certain.
 
-        Repeated calls for a job must return the same value.
+        Repeated calls for a job must return the same value, unless predictions are :attr:`live`.
         """
         return Prediction.certain(self.estimate(job))
+
+    def revisions(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return a number for each of some waiting jobs that changes with its prediction, shape (jobs,)."""
+        return np.zeros(len(rows), dtype=np.int64)
 
     def correct(self, job: Job, elapsed: int) -> int:
         """Return a new estimate [s] for a job that has run for `elapsed` seconds and reached its estimate."""

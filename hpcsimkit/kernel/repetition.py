@@ -16,6 +16,7 @@ from hpcsimkit.cluster.allocation import Allocation
 from hpcsimkit.errors import HpcsimkitError, UsageError
 from hpcsimkit.jobs.job import Job
 from hpcsimkit.kernel.capacity import Listener
+from hpcsimkit.kernel.ledger import Mode
 from hpcsimkit.kernel.memory import Memories
 from hpcsimkit.kernel.scheduler import Scheduler
 from hpcsimkit.kernel.system import System
@@ -149,9 +150,9 @@ class Recorder:
         """Record an action."""
         self._actions.extend((kind, first, second, third))
 
-    def note_start(self, row: int, mode: int, allocation: Allocation) -> None:
-        """Record a start."""
-        self.note(Action.START, row, mode)
+    def note_start(self, row: int, mode: int, limit: int, allocation: Allocation) -> None:
+        """Record a start, with the time limit of a test [s]."""
+        self.note(Action.START, row, mode, limit)
         if self._on_machines:
             self._allocations.append(allocation)
 
@@ -180,7 +181,9 @@ class _Heard(Listener):
 
     def on_start(self, job: Job, allocation: Any) -> None:
         """Record a start."""
-        self._recorder.note_start(job.index, self._system.ledger.modes[job.index], allocation)
+        ledger, row = self._system.ledger, job.index
+        limit = ledger.estimates[row] if ledger.modes[row] == Mode.TESTED else 0
+        self._recorder.note_start(row, ledger.modes[row], limit, allocation)
         self._next.on_start(job, allocation)
 
     def on_reject(self, job: Job) -> None:
@@ -260,7 +263,7 @@ class _Repetition:
             raise IndexError(one)
         elif kind == Action.START:
             allocation = None if system.allocations is None else next(self._allocations)
-            system.start(system.jobs[one], allocation, two)
+            system.start(system.jobs[one], allocation, two, limit=three or None)
         elif kind == Action.REJECT:
             system.reject(system.jobs[one])
         elif kind == Action.STOP:

@@ -8,6 +8,7 @@ from hpcsimkit.cluster.base import Candidates, Room
 from hpcsimkit.cluster.opaque import Level
 from hpcsimkit.jobs.job import Job
 from hpcsimkit.kernel.expected import expected
+from hpcsimkit.kernel.holes import Hole, HoleBesideHead, HoleInProfile
 from hpcsimkit.kernel.policy import Order
 from hpcsimkit.kernel.settling import SettlingBackfiller
 from hpcsimkit.kernel.system import System
@@ -137,6 +138,16 @@ class EASY(SettlingBackfiller):
             return self._levels[job.index]
         assert self._room is not None
         return system.cluster.within(job, system.estimate(job), self._room)
+
+    def hole(self, head: Job, system: System) -> Hole:
+        """Return the capacity that the reservation of the head leaves."""
+        if system.calendar:
+            profile = expected(system, on_machines=True)
+            estimate = system.estimate(head)
+            start, allocation = profile.earliest(head, estimate, system.now)
+            profile.occupy(start, start + estimate, allocation)
+            return HoleInProfile(system, profile, {})
+        return HoleBesideHead(system, reserve(head, system)[1])
 
     def _fill_as_planned(self, head: Job, system: System) -> Iterator[Job]:
         """Yield jobs that fit beside the reservation of the head in a profile of the capacity over time.

@@ -32,7 +32,7 @@ class Restart:
     """What a stopped job keeps of its work, and when it may start again.
 
     Work is measured in seconds of the job's run time. By default, a preempted job continues where it was
-    stopped, since there is time to save its state, and a job that fails begins anew.
+    stopped, since there is time to save its state, and a job that fails, or whose test is over, begins anew.
 
     Parameters
     ----------
@@ -123,7 +123,7 @@ class Restart:
             saved = cycles * self.checkpoint
             done = saved + min(within, self.checkpoint)
         saved, done = min(saved, work), min(done, work)
-        if why is not Outcome.FAILED and self.preempted == "continue":
+        if why not in (Outcome.FAILED, Outcome.TESTED) and self.preempted == "continue":
             saved = done
         return Progress(saved, done - saved)
 

@@ -12,14 +12,15 @@ from hpcsimkit.cluster.calendar import Calendar
 from hpcsimkit.cluster.closures import Closures
 from hpcsimkit.cluster.machines import Machines
 from hpcsimkit.cluster.opaque import Allocation, AnyCluster
+from hpcsimkit.cluster.partitions import Partitions
 from hpcsimkit.errors import UsageError
 from hpcsimkit.jobs.job import Job
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.begun import Begun, resume
-from hpcsimkit.kernel.clock import ARRIVAL, CHANGE, GIVE, RETURN, Instant
+from hpcsimkit.kernel.clock import ARRIVAL, CHANGE, GIVE, RETURN, TEST, Instant
 from hpcsimkit.kernel.failures import FailureEvents
 from hpcsimkit.kernel.gate import Gates, Held
-from hpcsimkit.kernel.ledger import Ledger
+from hpcsimkit.kernel.ledger import Ledger, Mode, State
 from hpcsimkit.kernel.observers import Callbacks, Observer
 from hpcsimkit.kernel.parameters import parts
 from hpcsimkit.kernel.past import Past, has_past
@@ -31,6 +32,8 @@ from hpcsimkit.kernel.stalls import finish
 from hpcsimkit.results.attempts import Outcome
 
 __all__ = ["Run", "RunParameters"]
+
+TESTED = int(Mode.TESTED)
 
 
 class RunParameters(SchedulerParameters, Protocol):
@@ -238,7 +241,8 @@ class Run(Scheduler):
         if calendar and isinstance(cluster, Machines):
             system.calendar = Closures.of(calendar.windows, cluster, system.workload)
         elif calendar:
-            calendar.check_nodes(self.parameters.cluster)
+            whole = self.parameters.cluster
+            calendar.check_nodes(cluster if isinstance(whole, Partitions) and whole.is_whole else whole)
             system.calendar = calendar
         for part in parts(self.policy) if calendar else ():
             if isinstance(part, Hearing) and not part.heeds_calendar:
@@ -404,12 +408,29 @@ class Run(Scheduler):
         else:
             seconds = job.run_time
         self._schedule_end(job, seconds)
+        if self.ledger.modes[job.index] == TESTED:
+            self._schedule_stop(job)
         if self._failures is not None:
             self._failures.started(job.index, allocation)
         for notify in self.callbacks.on_start:
             notify(job, allocation, self.system)
         if self._gated:
             self._ask_again(self.gates.after_start(job, self.system))
+
+    def _schedule_stop(self, job: Job) -> None:
+        """Schedule the stop of a job that has just begun its test, which is as long as its estimate says."""
+        if "outages" in self.events.unsupported:
+            raise UsageError(f"job {job.id}: the rules {self.events.name!r} stop no jobs")
+        row = job.index
+        attempt = job, self._attempts[row]
+        Instant(self.clock, TEST, self.ledger.estimates[row], [self._stop_test], attempt)
+
+    def _stop_test(self, event: Event) -> None:
+        """Stop a job whose test is over."""
+        job, attempt = event._value
+        if self._attempts[job.index] == attempt and self.ledger.state[job.index] == State.RUNNING:
+            self.set_time()
+            self.on_stop(job, Outcome.TESTED, True, 0)
 
     def _served(self, job: Job, allocation: Allocation) -> int:
         """Return the run time of a job with its allocation under the locality model [s]."""

@@ -434,7 +434,7 @@ class Simulation:
         ledger, start, killed = system.ledger, system.ledger.start_time, self._killed()
         attempts = attempts_of(system, self.setup.restart, killed, isinstance(self.cluster, Partitions))
         if attempts is not None:
-            first = attempts.number == 1
+            first = attempts.first
             start[attempts.job[first]] = attempts.start_time[first]
             killed[ledger.given_up] = True
         return Result(

@@ -19,7 +19,7 @@ from hpcsimkit.jobs.queue import QueueOrder, make_queue
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.actions import Actions
 from hpcsimkit.kernel.capacity import Listener, Running
-from hpcsimkit.kernel.ledger import Ledger
+from hpcsimkit.kernel.ledger import Ledger, Mode
 from hpcsimkit.kernel.prediction import Prediction
 from hpcsimkit.kernel.restart import Restart
 from hpcsimkit.kernel.service_time import ServiceTime
@@ -54,6 +54,10 @@ class RunTimeEstimator(Protocol):
 
     def prediction(self, job: Job) -> Prediction:
         """Return the predicted run time of a job."""
+        ...
+
+    def revisions(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return a number for each of some waiting jobs that changes with its prediction."""
         ...
 
     def correct(self, job: Job, elapsed: int) -> int:
@@ -288,5 +292,7 @@ class System(Actions):
 
     def vacate(self, job: Job) -> None:
         """Take back the resources of a job of another partition, or of a job that is stopped."""
+        # Plans count on the end of a test: they hold if it is over just then.
+        tested = self.ledger.modes[job.index] == Mode.TESTED
+        self.corrections += not (tested and self.running.expected_end(job) == self.now)
         self._leave(job)
-        self.corrections += 1

@@ -67,12 +67,13 @@ POLICY_COLOURS = (
 )
 """Eight colours with CIE distances of 25 or more for each type of colour blindness."""
 
-MODE_COLOURS = {"ready": "#a9bcd0", "reserved": "#2f4b7c", "backfilled": "#f2a93b"}
+MODE_COLOURS = {"ready": "#a9bcd0", "reserved": "#2f4b7c", "backfilled": "#f2a93b", "tested": "#3c8d5a"}
 
 ON_MODE = {
     "ready": ("#1c2127", INK, "#f4f6f8"),
     "reserved": ("#fdfefe", "#ffffff", "#15181c"),
     "backfilled": ("#1c2128", INK, "#15181c"),
+    "tested": ("#fcfefd", "#ffffff", "#15181d"),
 }
 """Text colours on these colours: in a figure (distinct, as identifiers), on light and on dark pages."""
 
@@ -95,6 +96,7 @@ PALETTE: dict[str, tuple[str, str, str]] = {
     "ready": (MODE_COLOURS["ready"], MODE_COLOURS["ready"], "#5f7894"),
     "reserved": (MODE_COLOURS["reserved"], MODE_COLOURS["reserved"], "#a8c5ff"),
     "backfilled": (MODE_COLOURS["backfilled"], MODE_COLOURS["backfilled"], "#f2a93b"),
+    "tested": (MODE_COLOURS["tested"], MODE_COLOURS["tested"], "#7cc79a"),
     **{f"on-{mode}": drawn for mode, drawn in ON_MODE.items()},
 }
 """Colours of each CSS variable: in a figure, on a light page and on a dark page."""

@@ -32,7 +32,7 @@ from hpcsimkit.reports.picture import WIDTH, Picture, grid_figure, without_time
 from hpcsimkit.reports.time_plots import BINS, Look
 from hpcsimkit.reports.week import draw_week
 from hpcsimkit.results.resource_metrics import RESOURCE_NAMES
-from hpcsimkit.results.result import Result
+from hpcsimkit.results.result import MODE_NAMES, Result
 from hpcsimkit.workloads.readers.local_time import calendar_of
 
 if TYPE_CHECKING:
@@ -189,7 +189,7 @@ def _gantt(results: plots.Results) -> Picture:
             without_time(ax)
     for ax in figure.axes[len(shown) :]:
         ax.remove()
-    _mode_legend(figure)
+    _mode_legend(figure, shown)
     left_out = f" The first {len(shown)} of {len(results)} policies." if len(shown) < len(results) else ""
     last = max(int(result.end_time.max()) for result in results.values())
     jobs = int(np.count_nonzero((first.submit_time >= begin) & (first.submit_time <= end)))
@@ -286,7 +286,7 @@ def draw_comparison(results: plots.Results, metrics: Mapping[str, Mapping[str, f
     without_time(upper)
     with style():
         upper.legend(
-            handles=_mode_handles(),
+            handles=_mode_handles({each: results[each] for each in (first, best)}),
             loc="lower right",
             bbox_to_anchor=(1.02, 0.975),
             ncols=3,
@@ -327,13 +327,17 @@ def _same_scale(axes: Sequence[Axes]) -> bool:
 
 
 @style()
-def _mode_legend(figure: Figure) -> None:
+def _mode_legend(figure: Figure, results: plots.Results) -> None:
     """Add the legend of the colours of Gantt charts at the top."""
     place = (0.04, 1 - 0.02 / figure.get_size_inches()[1])
-    figure.legend(handles=_mode_handles(), loc="upper left", bbox_to_anchor=place, ncols=3, borderpad=0.2)
+    figure.legend(
+        handles=_mode_handles(results), loc="upper left", bbox_to_anchor=place, ncols=4, borderpad=0.2
+    )
 
 
-def _mode_handles() -> list[Patch]:
+def _mode_handles(results: plots.Results) -> list[Patch]:
     from matplotlib.patches import Patch
 
-    return [Patch(color=colour, label=mode) for mode, colour in MODE_COLOURS.items()]
+    tested = any((result.by_attempt.mode == MODE_NAMES.index("tested")).any() for result in results.values())
+    modes = [mode for mode in MODE_COLOURS if mode != "tested" or tested]
+    return [Patch(color=MODE_COLOURS[mode], label=mode) for mode in modes]

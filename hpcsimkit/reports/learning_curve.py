@@ -49,6 +49,8 @@ COLUMNS = {
     "entropy": "entropy [nats]",
     "entropy_loss": "entropy loss",
     "exploration": "share of random actions",
+    "agreement": "share as\nthe heuristic",
+    "commonest": "share of the\ncommonest action",
 }
 """Columns to draw, if present, with the labels of their axes."""
 

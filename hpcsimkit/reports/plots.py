@@ -330,7 +330,7 @@ def shade(value: float, least: float, most: float) -> tuple[float, float, float,
 
 @style()
 def plot_start_modes(results: Given, ax: Axes | None = None) -> Axes:
-    """Draw the shares of jobs that started ready, reserved and backfilled: one bar per policy.
+    """Draw the shares of jobs that started ready, reserved, backfilled and for a test: one bar per policy.
 
     Ready jobs fitted when they were first in the queue; reserved jobs had waited as the blocked job with a
     reservation; backfilled jobs started ahead of a blocked job.
@@ -340,6 +340,8 @@ def plot_start_modes(results: Given, ax: Axes | None = None) -> Axes:
     left = np.zeros(len(given))
     for mode in MODE_NAMES[1:]:
         share = np.array([_mode_share(result, mode) for result in given.values()])
+        if mode == "tested" and not share.any():
+            continue
         ax.barh(range(len(given)), share, left=left, height=0.7, color=MODE_COLOURS[mode], label=mode)
         for place in np.flatnonzero(share >= 4):
             at = left[place] + share[place] / 2

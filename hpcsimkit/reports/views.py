@@ -330,10 +330,10 @@ def pipeline_html(pipeline: Any, seats: Iterable[str]) -> str:
 ARROW = "<span style='padding:0 .4em'>&rarr;</span>"
 
 PASS = ("order", "gate", "inspector", "estimates", "placement")
-"""Seats that the next job passes, in their order."""
+"""Stages that the next job passes, in their order."""
 
-BLOCKED = ("preemptor", "backfiller")
-"""Seats that decide if it does not fit."""
+BLOCKED = ("preemptor", "backfiller", "tester")
+"""Stages that decide if it does not fit."""
 
 OPTIONS = ("commit", "fitting", "window", "max_candidates", "max_interval", "max_rejections")
 

@@ -31,6 +31,7 @@ class Outcome(IntEnum):
     CANCELLED = 4
     REQUEUED = 5
     SUSPENDED = 6
+    TESTED = 7
 
 
 class Attempt(NamedTuple):
@@ -141,6 +142,14 @@ class Attempts:
     def overhead(self) -> Integers:
         """Time of each attempt that was no work: checkpoints and restarts [s], int64, shape (attempts,)."""
         return self.end_time - self.start_time - self.work - self.lost
+
+    @property
+    def first(self) -> NDArray[np.bool_]:
+        """Which attempts are the first ones of their jobs, apart from tests that were stopped, bool."""
+        counted = np.flatnonzero(self.outcome != Outcome.TESTED)
+        first = np.zeros(len(self), dtype=np.bool_)
+        first[counted[np.diff(self.job[counted], prepend=-1) != 0]] = True
+        return first
 
     def count(self, jobs: int) -> Integers:
         """Return the number of attempts of each job, int64, shape (jobs,)."""

@@ -571,6 +571,7 @@ def _of_start_modes() -> Iterator[Metric]:
         "ready": "in their turn, never having been the first that did not fit",
         "reserved": "in their turn, after having held the reservation of the first that did not fit",
         "backfilled": "ahead of a blocked job",
+        "tested": "for the short time of a test",
     }
     for mode, words in how.items():
         yield Metric(

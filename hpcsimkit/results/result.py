@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["MODE_NAMES", "Result"]
 
-MODE_NAMES = ("none", "ready", "reserved", "backfilled")
+MODE_NAMES = ("none", "ready", "reserved", "backfilled", "tested")
 """Names of the start modes, indexed by :class:`~hpcsimkit.kernel.ledger.Mode`."""
 
 ASKED = ("spread", "exclusive", "constraint", "kind")
@@ -80,7 +80,8 @@ class Result:
         Program that simulated: ``"simpy"`` or ``"compiled"``.
     attempts : Attempts, optional
         All attempts, if a job was stopped or wrote checkpoints; then `start_time` is the start of the first
-        attempt of a job, `end_time` the end of its last one. None if each job ran once.
+        attempt of a job that was no stopped test, `end_time` the end of its last one. None if each job ran
+        once.
     downtime : Downtime, optional
         Capacity that was out of order; None if there was no outage.
     held : HeldJobs, optional
@@ -160,7 +161,7 @@ class Result:
 
     @property
     def wait_time(self) -> Seconds:
-        """First start minus submission [s]; NaN for rejected jobs, as in all quantities below."""
+        """First start, apart from stopped tests, minus submission [s]; NaN for rejected jobs, as below."""
         return self._where_finished(self.start_time - self.submit_time)
 
     @property

@@ -9,6 +9,7 @@ from hpcsimkit.cluster.opaque import Level
 from hpcsimkit.errors import UsageError
 from hpcsimkit.jobs.job import Job
 from hpcsimkit.kernel.expected import expected, needs_machines
+from hpcsimkit.kernel.holes import Hole, HoleInProfile
 from hpcsimkit.kernel.policy import Backfiller
 from hpcsimkit.kernel.reservation import EASY, admissible
 from hpcsimkit.kernel.settling import SettlingBackfiller
@@ -68,14 +69,15 @@ class Reservations(Backfiller):
         now = system.now
         profile = expected(system, any(needs_machines(job, system) for job in system.queue))
         self._levels.clear()
-        reserved: set[int] = set()
+        self._profile, self._starts = profile, dict[int, int]()
+        reserved = self._starts
         for job in (head, *(job for job in system.queue if job is not head)):
             if len(reserved) == self.count:
                 break
             estimate = system.estimate(job)
             start, allocation = profile.earliest(job, estimate, now)
             if start > now:
-                reserved.add(job.index)
+                reserved[job.index] = start
                 profile.occupy(start, start + estimate, allocation)
                 continue
             self._levels[job.index] = profile.level(estimate, system.room_for(job))
@@ -91,6 +93,12 @@ class Reservations(Backfiller):
                 yield job
                 if system.ledger.started(job.index):
                     profile.occupy(now, now + estimate, system.given(job.index))
+
+    def hole(self, head: Job, system: System) -> Hole:
+        """Return the capacity that the reservations of the pass leave."""
+        if self._easy is not None:
+            return self._easy.hole(head, system)
+        return HoleInProfile(system, self._profile, self._starts)
 
     def level(self, job: Job, system: System) -> Level:
         """Return the capacity that the job may use without delaying a reservation."""

@@ -9,8 +9,10 @@ from typing import NamedTuple
 from hpcsimkit.cluster.opaque import Allocation, Level
 from hpcsimkit.jobs.job import Job
 from hpcsimkit.kernel.expected import expected, needs_machines
+from hpcsimkit.kernel.holes import Hole, HoleInProfile
 from hpcsimkit.kernel.policy import Backfiller
 from hpcsimkit.kernel.system import System
+from hpcsimkit.results.attempts import Outcome
 
 __all__ = ["Conservative"]
 
@@ -68,6 +70,7 @@ class Conservative(Backfiller):
         self._profile.advance(now)
         self._take_in_rejections(system)
         self._take_in_stops(system)
+        self._take_in_tests(system)
         # The kept plan holds as long as every expected end is where it was when the plan was made. Otherwise,
         # or if a job that was due did not start, slots may overlap with jobs that run now.
         overrun = system.running.overrun(now)
@@ -83,7 +86,7 @@ class Conservative(Backfiller):
         self._seen_corrections = system.corrections
         self._broken = self._overrun = overrun  # next time, the ends of this pass's overruns are others again
         for job in system.newcomers:
-            if job.index not in self._slots and system.ledger.waits(job.index):
+            if system.ledger.waits(job.index):
                 self._reserve_on_arrival(job, system)
         self._find_due(now)
 
@@ -112,6 +115,12 @@ class Conservative(Backfiller):
             return min((slot.start for slot in self._slots.values() if slot.start > soonest), default=None)
         self._drop_stale()
         return self._due_times[0][0] if self._due_times else None
+
+    def hole(self, head: Job, system: System) -> Hole:
+        """Return the capacity that the reservations leave; a test ends before that of its job begins."""
+        if system.version != self._seen_version:
+            self._take_in_starts(system, self._asked)
+        return HoleInProfile(system, self._profile, {row: slot.start for row, slot in self._slots.items()})
 
     def fill(self, head: Job, system: System) -> Iterator[Job]:
         """Yield the jobs that are due, in policy order."""
@@ -144,10 +153,29 @@ class Conservative(Backfiller):
         self._seen_rejections = len(system.rejected)
 
     def _take_in_stops(self, system: System) -> None:
-        """Remove the jobs that were stopped before the pass after their start: they return as new ones."""
+        """Remove the jobs that were stopped before the pass after their start: they return as new ones.
+
+        A job whose test is over keeps the reservation that it had before.
+        """
         for attempt in system.ledger.stopped[self._seen_stops :]:
-            self._forget(attempt.job)
+            if attempt.outcome != Outcome.TESTED:
+                self._broken = attempt.job in self._slots or self._broken
+                self._forget(attempt.job)
         self._seen_stops = len(system.ledger.stopped)
+
+    def _take_in_tests(self, system: System) -> None:
+        """Remove the reservations of jobs that have ended in their tests."""
+        for row in system.ended[self._seen_ends :]:
+            if row in self._slots:
+                self._release(row)
+
+    def _release(self, row: int) -> None:
+        """Remove a reservation that is not needed any more."""
+        start, estimate, allocation = self._slots[row]
+        end = start + estimate
+        self._profile.release(max(start, self._profile.begin), end, allocation)
+        self._vacated = max(self._vacated, end)
+        self._forget(row)
 
     def _forget(self, row: int) -> None:
         """Remove a job that is no longer waiting."""
@@ -167,7 +195,15 @@ class Conservative(Backfiller):
             heappop(due_times)
 
     def _reserve_on_arrival(self, job: Job, system: System) -> None:
-        """Reserve the earliest feasible slot for a job that has arrived."""
+        """Reserve the earliest feasible slot for a job that has arrived.
+
+        A job that returns from its test keeps its reservation, unless its estimate has changed.
+        """
+        kept = self._slots.get(job.index)
+        if kept is not None:
+            if kept.estimate == system.estimate(job):
+                return
+            self._release(job.index)
         if needs_machines(job, system):
             self._need_machines.add(job.index)
         if self._wants_another_profile:
@@ -223,8 +259,11 @@ class Conservative(Backfiller):
         self._profile = expected(system, self._on_machines)
         slots, self._slots, self._due_times = self._slots, {}, []
         for row in sorted(slots, key=lambda row: (slots[row].start, row)):
-            estimate = slots[row].estimate
-            start, allocation = self._profile.earliest(system.jobs[row], estimate, system.now)
+            estimate, job = slots[row].estimate, system.jobs[row]
+            after = system.now
+            if job in system.running:  # in its test
+                after = system.running.expected_end(job) + system.restart.delay
+            start, allocation = self._profile.earliest(job, estimate, after)
             self._put(row, Slot(start, estimate, allocation))
 
     def _find_due(self, now: int) -> None:

@@ -41,10 +41,15 @@ class Aged(Weighted):
         """Check the exponents, and set the estimator of the run."""
         super().reset(system)
         self._jobs = system.jobs
+        self._revisions = system.estimator.revisions
         self._products = np.full(len(system.jobs), np.nan)
+        self._seen = np.full(len(system.jobs), -1, dtype=np.int64)
 
     def scores(self, jobs: JobColumns, now: int) -> Scores:
-        """Return the current scores; products are computed once, when a job has arrived."""
-        for row in jobs.index[np.isnan(self._products[jobs.index])].tolist():
+        """Return the current scores; products are computed as jobs arrive, and when predictions change."""
+        rows = jobs.index
+        revisions = self._revisions(rows)
+        for row in rows[revisions != self._seen[rows]].tolist():
             self._products[row] = self.key(self._jobs[row])
-        return -(now - jobs.submit_time) / self._products[jobs.index]
+        self._seen[rows] = revisions
+        return -(now - jobs.submit_time) / self._products[rows]

@@ -75,9 +75,21 @@ class History(Predictor):
 
         All run times are capped at the requested time.
         """
+        return self.predict_beside(job, ())
+
+    def predict_beside(self, job: Job, running: Sequence[tuple[Job, int]]) -> Prediction:
+        """Return a prediction for which jobs that have run for longer than predicted count like ended ones.
+
+        Each is added to the histories that it shares with the job, as if it ended now.
+        """
         mean, inverse, quantiles = self._everyone.times(job.requested_time)
-        for key in _keys(job):
+        keys_of_running = [(_keys(other), elapsed) for other, elapsed in running]
+        for level, key in enumerate(_keys(job)):
             recent = self._recent.get(key)
+            known = mean if recent is None else recent.mean
+            longer = [took for keys, took in keys_of_running if keys[level] == key and took > known]
+            if longer:
+                recent = self._with(recent, sorted(longer)[-self.length :])
             if recent is None:
                 break
             share, rest = recent.share, 1 - recent.share
@@ -86,6 +98,14 @@ class History(Predictor):
             pairs = zip(recent.quantiles, quantiles, strict=True)
             quantiles = [share * own + rest * others for own, others in pairs]
         return Prediction(mean, 1 / inverse, tuple(quantiles)).within(job.requested_time)
+
+    def _with(self, recent: _Recent | None, run_times: Sequence[int]) -> _Recent:
+        """Return a history with further run times."""
+        longer = _Recent(self.length)
+        longer.run_times.extend(() if recent is None else recent.run_times)
+        longer.run_times.extend(run_times[:-1])
+        longer.add(run_times[-1], self._weights, self.shrinkage)
+        return longer
 
 
 def owner(job: Job) -> Hashable:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from hpcsimkit.errors import lacking
 from hpcsimkit.jobs.job import Job
 from hpcsimkit.kernel.parameters import Parameters
@@ -34,3 +36,10 @@ class Predictor(Parameters):
     def predict(self, job: Job) -> Prediction:
         """Return the predicted run time of a job that has just arrived; ``job.run_time`` must not be read."""
         raise lacking(self, "a method predict(job)")
+
+    def predict_beside(self, job: Job, running: Sequence[tuple[Job, int]]) -> Prediction:
+        """Return the prediction of a waiting job while others of its user run, each for some time [s] now.
+
+        By default this is :meth:`predict`: what runs is not considered.
+        """
+        return self.predict(job)

@@ -14,12 +14,12 @@ from hpcsimkit import External, Simulation, Workload, make
 from hpcsimkit.agents.agent import Agent
 from hpcsimkit.agents.networks.numpy_networks import Dense, SlotScores
 from hpcsimkit.agents.schedinspector.features import InspectorFeatures
-from hpcsimkit.agents.seats import RandomAgent
+from hpcsimkit.agents.seats import RandomAgent, Watched
 from hpcsimkit.agents.spaces.encoders import QueueWindow, RequestsAndMachines
 from hpcsimkit.agents.spaces.machine_encoders import MachineRows
 from hpcsimkit.agents.spaces.masks import AcceptReject, JobMachine, Slots
 from hpcsimkit.envs.interfaces import shape_of
-from hpcsimkit.experiments.evaluation.choices import Choices, Watched
+from hpcsimkit.experiments.evaluation.choices import Choices
 from hpcsimkit.experiments.parts.learner_parts import seated
 from hpcsimkit.kernel.decision import Answering
 from hpcsimkit.results.breakdown import breakdown

@@ -90,14 +90,26 @@ def test_a_training(cli, tiny, tmp_path) -> None:
     simulators = json.loads((folder / "provenance.run.json").read_text())["simulators"]
     assert set(simulators) == {"simpy"}, "too few jobs for the other one"
     assert simulators["simpy"] >= 4
-    table = [line.rsplit(None, 1) for line in lines[-4:-1]]
-    assert lines[-5].split() == ["mean_bounded_slowdown", "mean", "in", "validation"]
+    begin = next(at for at, line in enumerate(lines) if line.startswith("mean_bounded_slowdown"))
+    assert lines[begin].split() == ["mean_bounded_slowdown", "mean", "in", "validation"]
+    table = [line.rsplit(None, 1) for line in lines[begin + 1 : begin + 4]]
     assert table == [
         [f"best agent, after {record['best_after_steps']} steps", number_text(record["best"])],
         ["fcfs+easy", number_text(record["baseline"])],
         ["random agent", number_text(record["chance"])],
     ]
     assert len({record["best"], record["baseline"], record["chance"]}) == 3
+
+    learned, verdict = record["learned"], lines[begin + 4 : -1]
+    of = f"choices: {learned['choices']} of {number_text(learned['decisions'])} decisions; "
+    assert verdict[0].startswith(of)
+    assert verdict[1].startswith("not shown to have learned: mean reward in validation "), "of two windows"
+    assert learned["reward"] == pytest.approx(-record["best"], rel=0.05), "what it earns is the metric"
+    assert learned["rivals"]["random agent"]["reward"] == pytest.approx(-record["chance"], rel=0.05)
+    asked = [float(row["agreement"] or "nan") for row in rows]
+    assert [share == share for share in asked] == [False, True, False, True]
+    best_row = rows[scores.index(best)]
+    assert learned["shares"]["evenness"] == pytest.approx(float(best_row["evenness"]))
 
     agent = Agent.load(folder / "best.hpcsim")
     assert agent.about is not None

@@ -85,7 +85,7 @@ class OwnGate(Gate):
 @pytest.mark.parametrize(
     ("policy", "gates", "reason"),
     [
-        ("fcfs", (ArrayLimits(), BeginTimes()), "it knows no gates, found (ArrayLimits(),)"),
+        ("random", (ArrayLimits(), BeginTimes()), "it knows no RandomOrder() with ArrayLimits"),
         ("fcfs", (OwnGate(),), "it knows no gates, found (OwnGate(),)"),
         ("oracle-srtf", (BeginTimes(),), "it knows no gates"),
     ],

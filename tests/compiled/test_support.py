@@ -61,7 +61,7 @@ class OwnOrder(DirlabOrder):
 @pytest.mark.parametrize(
     ("policy", "parameters", "reason"),
     [
-        ("fcfs+easy", {"dependencies": True}, "no dependencies"),
+        ("lcfs+easy", {"dependencies": True}, "it knows no LCFS() with Dependencies()"),
         ("fcfs+easy", {"period": 60}, "no period"),
         ("fcfs+easy", {"event_order": DirlabOrder()}, "backfiller EASY()"),
         ("fcfs", {"event_order": OwnOrder()}, "no order of events 'dirlab'"),

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hpcsimkit.cluster.calendar import Calendar, Window
@@ -18,7 +19,13 @@ from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.begun import Begun
 from hpcsimkit.kernel.restart import Restart
 from hpcsimkit.kernel.simulation import Simulation
-from tests.compiled.test_equality import assert_equal_results, long_queue, uncompiled, workloads
+from tests.compiled.test_equality import (
+    assert_equal_results,
+    assert_equal_schedules,
+    long_queue,
+    uncompiled,
+    workloads,
+)
 from tests.drawn import examples
 
 ORDERS = ["fcfs", "lcfs", "sjf", "saf", "wfp3", "fcfs+window(3)", "slurm", "random"]
@@ -39,21 +46,33 @@ BACKFILLING = [
 
 
 @st.composite
+def windows_for(draw: Any) -> Callable[[int], Calendar]:
+    """Some windows of a cluster of any size, of which one may have begun before the first submission."""
+    numbers, count = np.random.default_rng(draw(st.integers(0, 2**32))), draw(st.integers(1, 7))
+
+    def made(size: int) -> Calendar:
+        found: list[Window] = []
+        while not found:
+            for _ in range(count):
+                start = int(numbers.choice([-50, 0, 5, 20, 60, 100, 300]) + numbers.integers(0, 60))
+                end = start + int(numbers.choice([1, 5, 20, 100]))
+                drawn = Window(start, end, int(numbers.integers(1, size + 1)))
+                beginnings = [each.start for each in (*found, drawn)]
+                at_once = [
+                    sum(w.nodes for w in (*found, drawn) if w.start <= at < w.end) for at in beginnings
+                ]
+                if max(at_once) <= size:
+                    found.append(drawn)
+        return Calendar(found)
+
+    return made
+
+
+@st.composite
 def beside_windows(draw: Any) -> tuple[Workload, Calendar]:
-    """Some windows, of which one may have begun before the first submission."""
-    jobs = draw(workloads())
-    size, numbers = jobs.machine_size, np.random.default_rng(draw(st.integers(0, 2**32)))
-    found: list[Window] = []
-    for _ in range(draw(st.integers(1, 7))):
-        start = int(numbers.choice([-50, 0, 5, 20, 60, 100, 300]) + numbers.integers(0, 60))
-        end = start + int(numbers.choice([1, 5, 20, 100]))
-        drawn = Window(start, end, int(numbers.integers(1, size + 1)))
-        beginnings = [each.start for each in (*found, drawn)]
-        at_once = [sum(w.nodes for w in (*found, drawn) if w.start <= at < w.end) for at in beginnings]
-        if max(at_once) <= size:
-            found.append(drawn)
-    assume(found)
-    return jobs, Calendar(found)
+    """Jobs and windows."""
+    jobs, windows = draw(workloads()), draw(windows_for())
+    return jobs, windows(jobs.machine_size)
 
 
 def check(drawn: tuple[Workload, Calendar], order: str, backfilling: str, walltime: str, seed: int) -> None:
@@ -91,10 +110,6 @@ def test_long_queues(policy: str) -> None:
             {"cluster": Machines.of(2, cpus=64), "calendar": Calendar([Window(5, 9, machines=(0,))])},
             "a calendar on counted nodes only",
         ),
-        (
-            {"cluster": Partitions([Partition("all", nodes=64, default=True)])},
-            "a calendar on counted nodes only",
-        ),
         ({"policy": "oracle-srtf"}, "it knows no calendar"),
     ],
 )
@@ -104,6 +119,15 @@ def test_refuses_with_the_reason(options: Any, reason: str) -> None:
     with pytest.raises(UsageError, match="the compiled simulator cannot run this: ") as error:
         Simulation(long_queue(9), policy, simulator="compiled", **parameters).run()
     assert reason in str(error.value) and "\n" not in str(error.value)
+
+
+@uncompiled
+def test_a_partition_over_all_nodes() -> None:
+    whole = Partitions([Partition("all", nodes=64, default=True)])
+    calendar = Calendar([Window(500, 900, 64)])
+    found, _ = assert_equal_schedules(long_queue(30), make("fcfs+easy"), cluster=whole, calendar=calendar)
+    assert not ((found.start_time < 900) & (found.end_time > 500) & (found.start_time >= 500)).any()
+    assert found.downtime is not None and found.started_in is not None
 
 
 @pytest.mark.parametrize("simulator", ["simpy", "compiled"])

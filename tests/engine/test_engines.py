@@ -6,6 +6,7 @@ import math
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,7 +15,7 @@ from hpcsimkit.engine.engines import InProcess, Processes, Threads
 from hpcsimkit.engine.runner import perform, stop
 from hpcsimkit.engine.store import Store
 from hpcsimkit.engine.task import Task
-from hpcsimkit.errors import HpcsimkitError
+from hpcsimkit.errors import HpcsimkitError, StorageError
 from tests.engine.steps import Step, order
 from tests.waiting import until
 
@@ -60,6 +61,20 @@ def test_an_error_ends_the_others(tmp_path: Path, does: str, message: str) -> No
     if pid.exists() and pid.read_text():  # it had begun
         with pytest.raises(ProcessLookupError):
             os.kill(int(pid.read_text()), 0)
+
+
+def test_an_error_leaves_no_temporary_files_of_terminated_workers(tmp_path: Path) -> None:
+    class Terminated(engines.Engine):
+        workers = 1
+
+        def run(self, tasks: Any, work: Any, tell: Any, failed: Any) -> None:
+            (tmp_path / "x").mkdir()
+            (tmp_path / "x" / ".outcome.json.1.tmp").touch()
+            raise StorageError("disk full")
+
+    with pytest.raises(StorageError, match=r"^disk full$"):
+        perform([Step("x"), Step("not begun")], Store(tmp_path), Terminated())
+    assert list((tmp_path / "x").iterdir()) == []
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="sends signals")

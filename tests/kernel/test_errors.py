@@ -114,6 +114,15 @@ def test_broken_rules(act: Callable[[System], Any], error: type[HpcsimkitError],
     with pytest.raises(error, match=message) as caught:
         starts(workload(ROWS, 4), OwnPolicy(act))
     assert "\n" not in str(caught.value)
+    assert not re.match(r"at t=\d+ s: .* t=\d+ s", str(caught.value)), "the time is told once"
+
+
+def test_a_broken_rule_without_a_time_gets_the_time_of_the_run() -> None:
+    def breaks(system: System) -> None:
+        raise ScheduleError("job 7 is no job of this run")
+
+    with pytest.raises(ScheduleError, match=r"^at t=5 s: job 7 is no job of this run$"):
+        starts(workload(ROWS, 4), OwnPolicy(breaks))
 
 
 def test_what_a_policy_raises_becomes_one_line_with_time_and_place() -> None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
+from hpcsimkit import SJF, Simulation, Workload, measure
 from hpcsimkit.errors import StalledError
 from hpcsimkit.jobs.job import Job
 from hpcsimkit.kernel.policy import Inspector
@@ -85,3 +88,40 @@ def test_hold_unfit_reserves_and_backfills_nothing() -> None:
     rows = [(0, 10, 10, 3), (1, 5, 5, 4), (2, 1, 1, 1)]
     held = Pipeline(inspector=HoldUnfit(), backfiller=EASY())
     assert starts(workload(rows, 4), held) == starts(workload(rows, 4), Pipeline()) == [0, 10, 15]
+
+
+# --- the example of SchedInspector (HPDC 2022), figure 1 and table 1, times in minutes --------------------------
+
+
+class RejectOnce(Inspector):
+    """Rejects job 2 in minute 1."""
+
+    def accept(self, job: Job, system: System) -> bool:
+        return (job.id, system.now) != (2, 60)
+
+
+FIVE_NODES = {"a": ([0, 1, 1, 2], [4, 5, 5, 3], [2, 3, 2, 3]), "b": ([0, 1, 2], [4, 5, 3], [2, 4, 3])}
+"""Submissions, run times and nodes; job 1 runs before the example begins."""
+
+
+@pytest.mark.parametrize(
+    ("case", "inspector", "waits", "slowdown"),
+    [
+        ("a", None, [0, 5, 4], (1 + 2 + 7 / 3) / 3),
+        ("a", RejectOnce(), [4, 4, 0], (1.8 + 1.8 + 1) / 3),  # printed: waits 4, 4 and 1, a slip
+        ("b", None, [3, 7], (1.6 + 10 / 3) / 2),
+        ("b", RejectOnce(), [4, 0], (1.8 + 1) / 2),
+    ],
+)
+def test_the_five_nodes_of_the_paper(case: str, inspector: Any, waits: list[int], slowdown: float) -> None:
+    submitted, run_times, nodes = FIVE_NODES[case]
+    columns = {
+        "submit_time": [60 * t for t in submitted],
+        "run_time": [60 * t for t in run_times],
+        "nodes": nodes,
+    }
+    policy = Pipeline(order=SJF(), inspector=inspector, commit=case == "b")
+    result = Simulation(Workload(columns, machine_size=5), policy).run()
+    assert (result.wait_time[1:] / 60).tolist() == waits
+    found = measure(result, warmup=60, names=["mean_bounded_slowdown"])
+    assert found["mean_bounded_slowdown"] == pytest.approx(slowdown)

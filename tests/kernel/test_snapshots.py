@@ -54,6 +54,10 @@ POLICIES = (
     "las",
     "gittins",
     "oracle-srtf",
+    "fcfs+easy+tests(seconds=2)",
+    "sjf+conservative+tests(seconds=2)",
+    "fcfs+easy-k(2)+tests(seconds=[1,3])",
+    "predicted-aging+tests(seconds=2)",
 )
 THREE = Workload({"submit_time": [0, 5, 8], "run_time": [10, 9, 1], "nodes": [3, 4, 1]}, machine_size=4)
 

@@ -235,11 +235,11 @@ def test_gantt_draws_a_few_paths_a_mode_and_not_an_artist_a_job(results: dict[st
 
 
 def test_gantt_colours_by_start_mode() -> None:
-    result = outcome([0] * 3, [0, 0, 0], [10, 10, 10], mode=[1, 2, 3], size=3)
+    result = outcome([0] * 4, [0] * 4, [10] * 4, mode=[1, 2, 3, 4], size=4)
     ax = plots.plot_gantt(result, window=(0, 10))
     drawn = {matplotlib.colors.to_hex(p.get_facecolor()): p.get_path().vertices[0, 1] for p in _paths(ax)}
-    ready, reserved, backfilled = figures.MODE_COLOURS.values()
-    assert drawn == {ready: 0, reserved: 1, backfilled: 2}
+    ready, reserved, backfilled, tested = figures.MODE_COLOURS.values()
+    assert drawn == {ready: 0, reserved: 1, backfilled: 2, tested: 3}
 
 
 def test_busy_window_by_hand() -> None:

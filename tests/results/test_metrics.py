@@ -85,6 +85,8 @@ BY_HAND = {
     "reserved_area_share": 80 / 111,
     "backfilled_job_share": 0.25,
     "backfilled_area_share": 0,
+    "tested_job_share": 0,
+    "tested_area_share": 0,
 }
 
 

@@ -388,6 +388,22 @@ def test_partitions_by_the_command_line() -> None:
     assert w.notes["several partitions asked for (SubmitLine): may start in any of them"] == 3
 
 
+def test_licences_in_command_lines_and_in_their_own_field() -> None:
+    lines = (
+        "sbatch -L matlab:2 x.sh",
+        "sbatch --licenses=ansys,matlab x",
+        "sbatch --wrap 'f -L no'",
+        "sbatch x",
+    )
+    rows = [job(n, "cpu=1,node=1", SubmitLine=line) for n, line in enumerate(lines, start=1)]
+    w = read(log_of(*rows))
+    assert w.labels["licenses"] == ("matlab:2", "ansys,matlab")
+    assert w.column("licenses").tolist() == [0, 1, -1, -1]
+    w = read(log_of(*(row | {"Licenses": "(null)" if n else "ansys:3"} for n, row in enumerate(rows))))
+    assert w.labels["licenses"] == ("ansys:3",) and w.column("licenses").tolist() == [0, -1, -1, -1]
+    assert "licenses" not in read(log_of(rows[3])).columns
+
+
 def test_rules_of_sharing_that_are_not_simulated_are_noted(tmp_path: Path) -> None:
     path = tmp_path / "p.txt"
     lines = (

@@ -95,6 +95,7 @@ FIELDS = (
     "Restarts",
     "Suspended",
     "SubmitLine",
+    "Licenses",
     "NodeList",
     "Reason",
     "Flags",
@@ -122,6 +123,9 @@ ONE_USER = re.compile(r"(?:^|\s)--exclusive=(?:user|mcs)\b")
 
 PARTITIONS = re.compile(r"\s(?:-p\s*|--partition[=\s]\s*)([\w.-]+(?:,[\w.-]+)+)(?=\s|$)")
 """Option in the command line of a job for several partitions."""
+
+LICENSES = re.compile(r"\s(?:-L\s*|--licenses[=\s]\s*)(\S+)")
+"""Option in the command line of a job for licences."""
 
 MOMENTS = ("Submit", "Eligible", "Start", "End")
 MOST_DIFFERENCE = 3
@@ -270,6 +274,8 @@ def read_sacct(
       resources name none: they have the models in ``AccountingStorageTRES`` only.
     - A job whose command line (``SubmitLine``) names several partitions, one of them its own, is of all of
       them; ``queue`` is that in which it ran. ``notes`` counts such jobs.
+    - Licences (``Licenses``, else ``--licenses`` in ``SubmitLine``) become the column ``licenses``, if any
+      job asks for some: the option `licenses` of a simulation reads it.
     - ``Reason`` (the last one while the job waited), ``Flags`` (of them, which loop started it) and
       ``Priority`` become the columns ``recorded_reason``, ``recorded_backfilled`` and ``recorded_priority``;
       ``recorded_held_time`` is the time from the submission until the job was eligible.
@@ -387,6 +393,9 @@ def sacct_workload(
     if "NodeList" in table.columns:
         cells = changed(table.columns["NodeList"], lambda cell: "" if cell.strip() in NOWHERE else cell)
         columns["node_list"], labels["node_list"] = sieve.labelled(cells, numbers=False)
+    licenses, names_of_licenses = sieve.labelled(_licenses(table), numbers=False)
+    if names_of_licenses:
+        columns["licenses"], labels["licenses"] = licenses, names_of_licenses
     recorded, labels["recorded_reason"] = _recorded(sieve)
     columns |= recorded
     _note_clusters(sieve)
@@ -701,6 +710,20 @@ def _partitions_in(line: str) -> str:
     """Return the partitions in the options of a command line, if they are several; ``--wrap`` ends them."""
     found = PARTITIONS.search(line.partition("--wrap")[0])
     return "" if found is None else found[1]
+
+
+def _licenses(table: Table) -> Cells:
+    """Return the licences of each job: those in the field of that name, or else in its command line."""
+    if "Licenses" in table.columns:
+        return changed(table.columns["Licenses"], lambda cell: "" if cell.strip() in NOWHERE else cell)
+    lines = table.columns.get("SubmitLine")
+    return [""] * len(table.line) if lines is None else changed(lines, _licenses_in)
+
+
+def _licenses_in(line: str) -> str:
+    """Return the licences in the options of a command line; ``--wrap`` ends them."""
+    found = LICENSES.search(line.partition("--wrap")[0])
+    return "" if found is None else found[1].strip("'\"")
 
 
 def _names(sieve: Sieve) -> tuple[dict[str, Column], dict[str, tuple[str, ...]]]:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hpcsimkit.cluster.base import as_cluster
 from hpcsimkit.cluster.machines import Machines
@@ -140,15 +141,24 @@ def check_policy(
 
 @dataclass(frozen=True)
 class Schedule:
-    """Trace of a policy: the starts of the jobs."""
+    """Trace of a policy: the first starts of the jobs, also those of tests."""
 
     result: Result
+
+    @property
+    def starts(self) -> NDArray[np.int64]:
+        """First start of each job [s], -1 for rejected ones."""
+        starts, attempts = self.result.start_time.copy(), self.result.attempts
+        if attempts is not None:
+            first = attempts.number == 1
+            starts[attempts.job[first]] = attempts.start_time[first]
+        return starts
 
     def difference(self, other: Schedule, until: int | None = None) -> str | None:
         """Describe the earliest difference; the first jobs of both are the same, in order of submission."""
         until = LATER if until is None else until
-        count = min(len(self.result.start_time), len(other.result.start_time))
-        starts = np.stack([self.result.start_time[:count], other.result.start_time[:count]])
+        count = min(len(self.result), len(other.result))
+        starts = np.stack([self.starts[:count], other.starts[:count]])
         starts[(starts < 0) | (starts > until)] = LATER
         rows = np.flatnonzero(starts[0] != starts[1])
         if not len(rows):

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from hpcsimkit.cluster.machines import Machines
 from hpcsimkit.cluster.opaque import AnyCluster
 from hpcsimkit.jobs.workload import Workload
+from hpcsimkit.results.attempts import Outcome
 from hpcsimkit.results.result import Result
 
 
@@ -85,5 +86,16 @@ def with_other_ends(
     started = result.start_time[rows]
     runs = (started >= 0) & (started <= at)
     run_time = workload.run_time.copy()
-    run_time[rows] = np.where(runs, at - started + 1, 0) + rng.integers(0, 200, len(rows))
+    least = np.maximum(np.where(runs, at - started + 1, 0), _tested_by(result, at)[rows])
+    run_time[rows] = least + rng.integers(0, 200, len(rows))
     return replace(workload, columns={**workload.columns, "run_time": run_time}), rows
+
+
+def _tested_by(result: Result, at: int) -> NDArray[np.int64]:
+    """Return the run time that each job at least has, as its stopped tests show by an instant [s]; else 0."""
+    least, attempts = np.zeros(len(result), dtype=np.int64), result.attempts
+    if attempts is not None:
+        seen = (attempts.outcome == Outcome.TESTED) & (attempts.start_time <= at)
+        took = np.minimum(attempts.end_time, at)[seen] - attempts.start_time[seen]
+        np.maximum.at(least, attempts.job[seen], took + 1)
+    return least

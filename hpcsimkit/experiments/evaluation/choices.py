@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hpcsimkit.agents.seats import Observe
 from hpcsimkit.agents.spaces.shares import shares_of
 from hpcsimkit.jobs.job import Job
-from hpcsimkit.kernel.decision import Answering, Decision
+from hpcsimkit.kernel.decision import Decision
 from hpcsimkit.kernel.system import System
-
-Observe = Callable[[Decision, int], None]
-"""Function that observes a decision and the position of the chosen option."""
 
 FEATURES = (
     "wait so far [s]",
@@ -27,44 +24,6 @@ FEATURES = (
 """Features of a decision: the first `OF_JOB` are those of a job, the others those of the cluster."""
 
 OF_JOB = 4
-
-
-class Watcher(Protocol):
-    """Protocol of an object that observes the decisions of runs."""
-
-    def bind(self, system: System) -> Observe:
-        """Return the function that observes the decisions of a run."""
-
-
-class Watched(Answering):
-    """Wrapper of the holder of a seat that shows its decisions; those with a single option are left out."""
-
-    def __init__(self, holder: Any, watcher: Watcher) -> None:
-        super().__init__(getattr(holder, "base", None), decline=getattr(holder, "decline", False))
-        self.holder = holder
-        self.watcher = watcher
-
-    def __deepcopy__(self, memory: dict[int, Any]) -> Watched:
-        copy = Watched(self.holder, self.watcher)
-        copy.base = self.base
-        return copy
-
-    def reset(self, system: System) -> None:
-        """Prepare for a run."""
-        super().reset(system)
-        self.holder.reset(system)
-        self._observe = self.watcher.bind(system)
-
-    def answer(self, decision: Decision) -> int:
-        """Return the holder's choice."""
-        if isinstance(self.holder, Answering):
-            position = self.holder.answer(decision)
-        else:
-            assert decision.job is not None
-            position = decision.options.index(self.holder.accept(decision.job, decision.system))
-        if len(decision.options) > 1:
-            self._observe(decision, position)
-        return position
 
 
 class Choices:
@@ -90,6 +49,8 @@ class Choices:
             return [system.now - job.submit_time, requested, share, share * requested]
 
         def observe(decision: Decision, position: int) -> None:
+            if len(decision.options) == 1:
+                return
             chosen, usual = decision.options[position], decision.default
             differs = position != decision.position(usual)
             self.decisions += 1

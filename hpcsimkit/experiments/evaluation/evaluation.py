@@ -13,13 +13,13 @@ from pydantic import Field, field_validator
 
 from hpcsimkit.agents.agent import Agent
 from hpcsimkit.agents.model_agent import ModelAgent
-from hpcsimkit.agents.seats import RandomAgent
+from hpcsimkit.agents.seats import RandomAgent, Watched
 from hpcsimkit.agents.spaces.episodes import Windows
 from hpcsimkit.engine.identity import identity_of
 from hpcsimkit.envs.scenario import Scenario
 from hpcsimkit.errors import HpcsimkitError, UsageError
 from hpcsimkit.experiments.comparison.policy_run import inputs_of
-from hpcsimkit.experiments.evaluation.choices import Choices, Watched
+from hpcsimkit.experiments.evaluation.choices import Choices
 from hpcsimkit.experiments.evaluation.sequences import beginnings, places, share_in_several
 from hpcsimkit.experiments.evaluation.where import class_sums
 from hpcsimkit.experiments.parts import registry

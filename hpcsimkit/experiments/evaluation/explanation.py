@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from hpcsimkit.agents.agent import Agent
 from hpcsimkit.agents.schedinspector.features import InspectorFeatures
+from hpcsimkit.agents.seats import Observe, Watched
 from hpcsimkit.envs.interfaces import Encoder
 from hpcsimkit.envs.scenario import Scenario
 from hpcsimkit.errors import UsageError
-from hpcsimkit.experiments.evaluation.choices import Observe, Watched
 from hpcsimkit.kernel.decision import Answering, Decision
 from hpcsimkit.kernel.observers import Observer
 from hpcsimkit.kernel.pipeline import Pipeline
@@ -48,7 +48,7 @@ class Record:
         encode = self.encoder.bind(system)
 
         def observe(decision: Decision, position: int) -> None:
-            if self.begin is not None and system.now < self.begin:
+            if len(decision.options) == 1 or (self.begin is not None and system.now < self.begin):
                 return
             seen = np.zeros(self.encoder.shape, dtype=np.float32)
             encode(decision, seen)

@@ -16,8 +16,8 @@ from hpcsimkit.io.documents import json_value
 from hpcsimkit.io.files import is_file, read_bytes
 from hpcsimkit.io.formats import Format
 from hpcsimkit.kernel.decision import Answering, External
-from hpcsimkit.kernel.pipeline import LIMITS, SEATS, Pipeline
-from hpcsimkit.kernel.policy import Order, Policy
+from hpcsimkit.kernel.pipeline import LIMITS, SEATS, STAGES, Pipeline
+from hpcsimkit.kernel.policy import Order, OrderOfAnother, Policy
 from hpcsimkit.policies.one_seat.catalogue import ONE_SEAT
 
 __all__ = [
@@ -43,7 +43,7 @@ ENTRY_POINT_GROUP = "hpcsimkit.policies"
 AN_ORDER = (Order, Order | None, "Order", "Order | None")
 """Annotations of parameters for which the name of an order may be given."""
 
-KINDS = (Policy, Answering, *SEATS.values())
+KINDS = (Policy, Answering, *STAGES.values())
 """Base classes of user-defined classes that names may refer to."""
 
 
@@ -118,9 +118,13 @@ without consent: --allow-code os
 
 
 def _joined(stage: Any, before: Any, seat: str, name: str) -> Any:
-    """Return the stage of a seat with up to two stages: an agent and the heuristic behind it."""
+    """Return the stage of a seat with up to two stages: an agent or a guard, and the heuristic behind it."""
     if before is None:
         return stage
+    for guard, order in ((stage, before), (before, stage)):
+        if isinstance(guard, OrderOfAnother) and guard.base is None and isinstance(order, Order):
+            guard.base = order
+            return guard
     for agent, heuristic in ((stage, before), (before, stage)):
         if isinstance(agent, Answering) and not isinstance(heuristic, External) and agent.base is None:
             agent.base = heuristic
@@ -169,7 +173,7 @@ def _made(part: Part, folder: str | None, trust: Trust) -> Policy | Mapping[str,
         return made
     if isinstance(made, Answering):
         return {str(getattr(made, "stage", "order")): made}
-    for seat, kind in SEATS.items():
+    for seat, kind in STAGES.items():
         if isinstance(made, kind):
             return {seat: made}
     raise UsageError(f"{part.text!r} is no policy and no stage of one: it is {type(made).__name__}")

@@ -38,7 +38,7 @@ FIXED = {*OWN, "tensorboard", "import_from", "allow_code", "sha256", "logs_sha25
 PATHS = ("log", "logs", "machines", "import_from")
 """Keys of a saved training that name places, which are identified by their hashes."""
 
-MEASURES = ("baseline", "chance", "steps")
+MEASURES = ("baseline", "chance", "steps", "reward", "reward_of_chance", "reward_of_constant")
 """Columns of a training besides its validation metric."""
 
 OF_OUTCOME = ("version",)
@@ -195,12 +195,16 @@ class TrainingCell(Cell):
             run = TrainingRun(training, training.workloads(), folder / AGENT)
             run.run(resume=True, tell=lambda report: tell(0))
         facts = json_record(done, Format.PROVENANCE)
+        chance, constant = facts["learned"]["rivals"].values()
         return {
             "metrics": {
                 facts["metric"]: facts["best"],
                 "baseline": facts["baseline"],
                 "chance": facts["chance"],
                 "steps": facts["best_after_steps"],
+                "reward": facts["learned"]["reward"],
+                "reward_of_chance": chance["reward"],
+                "reward_of_constant": constant["reward"],
             },
             "version": __version__,
         }

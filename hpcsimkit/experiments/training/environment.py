@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hpcsimkit.agents.agent import Agent
+from hpcsimkit.agents.training.trainer import Validated
 from hpcsimkit.envs.environment import SchedulingEnv
 from hpcsimkit.envs.episode import Player
 from hpcsimkit.envs.interfaces import Episodes, sampled
@@ -41,10 +42,12 @@ def environment_of(training: Training, division: Division) -> SchedulingEnv:
     return env
 
 
-def trainer_of(training: Training, division: Division, validate: Callable[[dict[str, Agent]], float]) -> Any:
+def trainer_of(
+    training: Training, division: Division, validate: Callable[[dict[str, Agent]], Validated]
+) -> Any:
     """Return the trainer of a training.
 
-    `validate` is a function of the agents by stage that returns a score, larger is better.
+    `validate` is a function of the agents by stage that returns a score, larger is better, and measures.
     """
     (make, settings), stage = training.trainer_part, training.stage
     how: dict[str, Any] = {"seed": training.seed, "validate_every": training.validation.every}

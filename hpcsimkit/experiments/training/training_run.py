@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hpcsimkit.agents.agent import Agent
-from hpcsimkit.agents.seats import RandomAgent
+from hpcsimkit.agents.seats import RandomAgent, Watched
+from hpcsimkit.agents.training.behaviour import Behaviour
 from hpcsimkit.agents.training.old_names import current_names
 from hpcsimkit.engine.provenance import Provenance, times_of
 from hpcsimkit.engine.replacing import difference
@@ -19,6 +20,7 @@ from hpcsimkit.experiments.console import grouped, metric_heading, number_text, 
 from hpcsimkit.experiments.parts.trust import version_of
 from hpcsimkit.experiments.training.data import RANDOM, Division, Validation
 from hpcsimkit.experiments.training.training import Training
+from hpcsimkit.experiments.training.verdict import Verdict, verdict_on
 from hpcsimkit.io.documents import json_record, toml_values
 from hpcsimkit.io.files import read_bytes, write_bytes
 from hpcsimkit.io.formats import Format
@@ -68,6 +70,8 @@ class Trained(NamedTuple):
         Mean of the metric with that heuristic.
     chance : float
         Mean of the metric with a random agent.
+    verdict : Verdict
+        Choices of the agent in validation, and the comparison of its reward with chance and constant actions.
     """
 
     agent: Agent
@@ -76,14 +80,16 @@ class Trained(NamedTuple):
     policy: str
     baseline: float
     chance: float
+    verdict: Verdict
 
     @property
     def summary(self) -> str:
-        """Table of the outcome."""
+        """Table of the outcome, and the verdict."""
         agent = f"best agent, after {grouped((self.agent.about or {})['steps'])} steps"
         values = {agent: self.score, self.policy: self.baseline, RANDOM: self.chance}
         rows = [[name, number_text(value)] for name, value in values.items()]
-        return plain_table([metric_heading(self.metric), "mean in validation"], rows)
+        table = plain_table([metric_heading(self.metric), "mean in validation"], rows)
+        return "\n".join([table, *self.verdict.lines()])
 
 
 class TrainingFiles:
@@ -264,6 +270,7 @@ class TrainingRun(TrainingFiles):
         Stopped
             Ctrl-C or SIGTERM was received. The last checkpoint is kept for `resume`.
         """
+        from hpcsimkit.agents.training.trainer import Validated
         from hpcsimkit.experiments.training.environment import trainer_of
 
         training = self.training
@@ -271,8 +278,9 @@ class TrainingRun(TrainingFiles):
         with Watchdog():
             validation = training.validated_on(division)
 
-            def validate(agents: dict[str, Agent]) -> float:
-                return training.validation.sign * validation.mean(training.with_seats(agents))
+            def validate(agents: dict[str, Agent]) -> Validated:
+                score, behaviour = self._watched(validation, agents, trainer.learns_policy)
+                return Validated(score, behaviour.measures())
 
             trainer = trainer_of(training, division, validate)
         provenance = Provenance(self.command, PACKAGES)
@@ -290,6 +298,27 @@ class TrainingRun(TrainingFiles):
             times = {"resumed": resume, "simulators": dict(trainer.simulators)}
             provenance.write(self.folder.work / PROVENANCE, self._facts(trained, division), times)
         return trained
+
+    def _watched(
+        self, validation: Validation, agents: Mapping[str, Agent], learns_policy: bool
+    ) -> tuple[float, Behaviour]:
+        """Return the score of agents in validation, and the behaviour of the one at the first seat."""
+        stage = self.training.stage
+        behaviour = Behaviour(agents[stage], learns_policy=learns_policy)
+        holders = {**agents, stage: Watched(agents[stage], behaviour)}
+        mean = validation.mean(self.training.with_seats(holders))
+        return self.training.validation.sign * mean, behaviour
+
+    def _judged(self, validation: Validation, agents: Mapping[str, Agent], learns_policy: bool) -> Verdict:
+        """Return whether the agent at the first seat has learned, the others being at theirs."""
+        training, stage = self.training, self.training.stage
+        return verdict_on(
+            agents[stage],
+            self._watched(validation, agents, learns_policy)[1],
+            validation.scenarios,
+            lambda holder: training.with_seats({**agents, stage: holder}),
+            lambda: training.environment_parts[2],
+        )
 
     def _rivals(self, validation: Validation) -> dict[str, float]:
         """Return the validation scores of the heuristic behind the seat and of a random agent."""
@@ -317,16 +346,19 @@ class TrainingRun(TrainingFiles):
         heuristic = self.training.baseline_name
         values = {"baseline": rivals[heuristic], "chance": rivals[RANDOM]}
         about = {**self._about(division), "metric": validation.metric, **values}
+        agents = {}
         for name in (LAST, BEST):
-            for stage, each in reversed(self.training.of_seats.items()):
+            for stage, each in self.training.of_seats.items():
                 encoder, mask, reward = each.environment_parts
                 file = work / trainer.file_of(stage, name)
-                agent = Agent.load(file, encoder=encoder, mask=mask)
+                agents[stage] = agent = Agent.load(file, encoder=encoder, mask=mask)
                 agent.about = {**(agent.about or {}), "training": {**about, "reward": repr(reward)}}
                 agent.save(file)
         self._draw_curve(validation.metric, rivals)
-        score = self.training.validation.sign * float((agent.about or {})["validation"])
-        return Trained(agent, validation.metric, score, heuristic, **values)
+        first = agents[self.training.stage]
+        score = self.training.validation.sign * float((first.about or {})["validation"])
+        verdict = self._judged(validation, agents, trainer.learns_policy)
+        return Trained(first, validation.metric, score, heuristic, **values, verdict=verdict)
 
     def _about(self, division: Division) -> dict[str, Any]:
         """Return the facts of the training for an agent's file, without times and places."""
@@ -350,6 +382,7 @@ class TrainingRun(TrainingFiles):
             "best_after_steps": (trained.agent.about or {}).get("steps"),
             "baseline": trained.baseline,
             "chance": trained.chance,
+            "learned": trained.verdict.record(),
             SETTINGS: self._with_code,
             **self._about(division),
         }

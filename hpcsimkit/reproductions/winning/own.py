@@ -1,0 +1,399 @@
+"""Schedulers at no longer longest wait against the strongest heuristics, over logs with queues."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hpcsimkit.engine.results_folder import file_name
+from hpcsimkit.engine.store import Store
+from hpcsimkit.engine.task import Task, Tell
+from hpcsimkit.errors import UsageError
+from hpcsimkit.experiments.comparison.case import Ended
+from hpcsimkit.experiments.console import grouped
+from hpcsimkit.experiments.learn.periods import WEEK, Periods
+from hpcsimkit.experiments.parts.registry import policy_named
+from hpcsimkit.experiments.parts.trust import Trust
+from hpcsimkit.experiments.tables import Table
+from hpcsimkit.jobs.workload import Workload
+from hpcsimkit.kernel.policy import Policy
+from hpcsimkit.kernel.simulation import Simulation
+from hpcsimkit.reproductions.plans.catalogue import part
+from hpcsimkit.reproductions.plans.logs import Logs, each_once
+from hpcsimkit.reproductions.plans.planned import PaperReproduction
+from hpcsimkit.reproductions.targets import Conclusion, Target
+from hpcsimkit.reproductions.templates import rendered
+from hpcsimkit.reproductions.winning.statistics import Blocks, Pooled, pooled
+from hpcsimkit.results.result import Result
+from hpcsimkit.workloads import read_swf
+
+Floats = NDArray[np.float64]
+
+REFERENCE, RIVAL = "fcfs+easy", "unicef+easy"
+"""The policy by which the load is chosen, and the one to which all ratios are."""
+
+TESTS = "+tests(seconds=300)"
+
+RIVALS = (RIVAL, "xfactor+easy", "wfp3+easy", REFERENCE, "fcfs+easy-sjf")
+RECIPE = "predicted-aging"
+AGED = "aged(mean=1)+easy-weighted(mean=1)"
+
+MAIN = (*RIVALS, f"{RIVAL}{TESTS}", RECIPE, f"{RECIPE}{TESTS}", f"{AGED}+history")
+"""Policies by name: the rivals, and the new ones."""
+
+PARTS = (
+    f"{AGED}+live-history",
+    "unicef+guarded-wait+easy",
+    *(f"{rival}{TESTS}" for rival in RIVALS[1:]),
+)
+"""The new rules one by one, and the other rivals with tests."""
+
+LEAST_WAIT = 1800
+"""Mean wait of the reference on the past from which a log has queues [s]."""
+
+STEP, HIGHEST = 1.1, 3.0
+"""Factor between the loads that are tried, and the highest one."""
+
+FEW_DAYS, SHORT_BLOCK = 40, 3
+"""Number of judged days below which blocks are short, and their days."""
+
+LEAST_WEEKS = 9
+"""Number of weeks of a log, such that three are judged."""
+
+DAY = 86_400
+
+
+def policy_of(name: str) -> Policy:
+    """Return a policy of the kit by its name."""
+    return policy_named(name, None, Trust(()))
+
+
+@dataclass(frozen=True)
+class WinningLog:
+    """A log: its first two thirds are warm start, and choose the load; its last third is judged."""
+
+    path: Path
+    weeks: int
+
+    @property
+    def name(self) -> str:
+        """Name of the file without its endings."""
+        return self.path.name.removesuffix(".gz").removesuffix(".swf")
+
+    @cached_property
+    def recorded(self) -> Workload:
+        """The log, or its first weeks, at its own load."""
+        log = read_swf(self.path)
+        log = log if log.machine_size is None else log.fitting(log.machine_size)
+        if log.span < LEAST_WEEKS * WEEK:
+            raise UsageError(f"{self.path}: {LEAST_WEEKS} weeks are needed, found {log.span / WEEK:.1f}")
+        if self.weeks:
+            begin = int(log.submit_time.min())
+            log = log.window(begin, begin + self.weeks * WEEK)
+        return log
+
+    @cached_property
+    def load(self) -> float:
+        """Factor of the load: the lowest one tried at which the jobs of the past wait, by the reference."""
+        factor = 1.0
+        while self._past_wait(factor) < LEAST_WAIT and factor * STEP <= HIGHEST:
+            factor *= STEP
+        return factor
+
+    def _past_wait(self, factor: float) -> float:
+        past = self.recorded.window(int(self.recorded.submit_time.min()), Periods.of(self.recorded).test)
+        return float(Simulation(past.scale_load(factor), policy_of(REFERENCE)).run().wait_time.mean())
+
+    @cached_property
+    def jobs(self) -> Workload:
+        """The jobs at the chosen load."""
+        return self.recorded if self.load == 1 else self.recorded.scale_load(self.load)
+
+    @cached_property
+    def judged(self) -> NDArray[np.bool_]:
+        """Which jobs are judged: those submitted in the last third."""
+        return Periods.of(self.jobs).masks(self.jobs)["test"]
+
+    @cached_property
+    def block(self) -> NDArray[np.int64]:
+        """Number of the block in which each judged job is submitted: its week, or three days of a few."""
+        submit = self.jobs.submit_time[self.judged]
+        few = submit.max() - submit.min() < FEW_DAYS * DAY
+        _, block = np.unique(
+            (submit - submit.min()) // (SHORT_BLOCK * DAY if few else WEEK), return_inverse=True
+        )
+        return block.astype(np.int64)
+
+    @cached_property
+    def drains(self) -> bool:
+        """Whether, by the reference, no job waits at some time in the second half of the judged part."""
+        result = Simulation(self.jobs, policy_of(REFERENCE)).run()
+        submit, start = result.submit_time, result.start_time
+        middle = (int(submit[self.judged].min()) + int(submit.max())) // 2
+        order = np.argsort(submit, kind="stable")
+        waiting_until = np.maximum.accumulate(start[order])
+        idle = (waiting_until[:-1] < submit[order][1:]) & (submit[order][1:] > middle)
+        return bool(idle.any())
+
+    @cached_property
+    def times_are_known(self) -> bool:
+        """Whether most requested times are run times, so that there is nothing to predict."""
+        log = self.recorded
+        return bool((log.requested_time == np.maximum(log.run_time, 1)).mean() > 0.5)
+
+    @property
+    def reason_left_out(self) -> str:
+        """Reason why the log says nothing about schedulers, or nothing."""
+        if self.times_are_known:
+            return "its requested times are run times"
+        return "" if self.drains else "its queue does not drain"
+
+    def line(self) -> str:
+        """Return a line on the jobs and their load."""
+        if self.reason_left_out:
+            return f"{self.name}: left out, {self.reason_left_out}"
+        factor = "its own load" if self.load == 1 else f"{self.load:.2f} times its load"
+        jobs, judged = grouped(len(self.jobs)), grouped(int(self.judged.sum()))
+        return f"{self.name}: {jobs} jobs at {factor}, {judged} of them judged"
+
+
+@part
+@dataclass(frozen=True)
+class WinningLogs(Logs):
+    """The logs of the measurement."""
+
+    @cached_property
+    def all(self) -> Sequence[WinningLog]:
+        """Logs in the given order, each once."""
+        return each_once([WinningLog(path, self.scale.weeks) for path in self.paths])
+
+    @cached_property
+    def counted(self) -> Sequence[WinningLog]:
+        """Logs in a stable state."""
+        return [log for log in self.all if not log.reason_left_out]
+
+
+class Judged(Task):
+    """Simulation of a policy on a whole log, of which the last third is judged."""
+
+    kind = "simulation"
+
+    def __init__(self, log: WinningLog, policy: str, seed: int) -> None:
+        self.log = log
+        self.policy = policy
+        self.seed = seed
+
+    @property
+    def name(self) -> str:
+        """Log and policy."""
+        return f"{self.log.name}-{file_name(self.policy)}"
+
+    @property
+    def size(self) -> int:
+        """Number of jobs."""
+        return len(self.log.jobs)
+
+    def inputs(self) -> Any:
+        """Return the jobs, the policy and the seed."""
+        return {"jobs": self.log.jobs, "policy": policy_of(self.policy), "seed": self.seed}
+
+    def run(self, folder: Path, tell: Tell) -> Any:
+        """Simulate, and return sums over the blocks of the judged jobs."""
+        result = Simulation(
+            self.log.jobs, policy_of(self.policy), seed=self.seed, observers=[Ended(tell)]
+        ).run()
+        judged = self.log.judged
+
+        def sums(values: Floats) -> list[float]:
+            return np.bincount(self.log.block, values[judged]).tolist()
+
+        return {
+            "slowdown": sums(result.bounded_slowdown()),
+            "wait": sums(result.wait_time),
+            "jobs": np.bincount(self.log.block).tolist(),
+            "longest": float(result.wait_time[judged].max()),
+            "lost": _lost(result, judged),
+            "schedule_sha256": result.hash,
+        }
+
+
+def _lost(result: Result, judged: NDArray[np.bool_]) -> float:
+    """Return the lost work of some jobs as a share of their work."""
+    nodes = result.workload.column("nodes")
+    work = float((result.workload.run_time * nodes)[judged].sum())
+    found = result.attempts
+    if found is None:
+        return 0.0
+    return float((found.lost * nodes[found.job])[judged[found.job]].sum()) / work
+
+
+class OwnReproduction(PaperReproduction):
+    """The measurement: the same policies on each log."""
+
+    def prepare(self) -> Iterator[str]:
+        """Read the logs and choose their loads; yield a line on each."""
+        yield from self.traces.lines()
+        if not self.traces.counted:
+            raise UsageError(f"winning needs {self.logs_needed}; found none with queues that drain")
+        yield f"{len(self.rows)} policies on {len(self.traces.counted)} logs"
+
+    @property
+    def rows(self) -> Sequence[str]:
+        """The policies, the most important ones first."""
+        return (*MAIN, *PARTS) if self.traces.scale.parts else MAIN
+
+    def stages(self) -> Sequence[Sequence[Task]]:
+        """Return all simulations, the most important policies first."""
+        return [[Judged(log, policy, self.seed) for policy in self.rows for log in self.traces.counted]]
+
+    def conclude(self, store: Store, pictures: Path) -> Conclusion:
+        """Return the tables and the targets."""
+        found = Found(self, store)
+        text = rendered("winning/report.md.jinja", title=self.title, plan=self, found=found)
+        return Conclusion(list(found.targets()), text)
+
+
+class Found:
+    """What was measured.
+
+    Parameters
+    ----------
+    plan : OwnReproduction
+        The measurement.
+    store : Store
+        The outcomes of its tasks.
+    """
+
+    def __init__(self, plan: OwnReproduction, store: Store) -> None:
+        self._logs: Sequence[WinningLog] = plan.traces.counted
+        self._rows = plan.rows
+        self._seed = plan.seed
+        self._outcomes = {
+            (log.name, policy): store.outcome(Judged(log, policy, plan.seed))
+            for log in self._logs
+            for policy in plan.rows
+        }
+
+    def pooled(self, policy: str, metric: str, rival: str = RIVAL) -> Pooled:
+        """Return the ratios of a policy to a rival over all logs."""
+        if metric == "longest":
+            ratios = [
+                self._of(log, policy)["longest"] / self._of(log, rival)["longest"] for log in self._logs
+            ]
+            return pooled(ratios)
+        blocks = [
+            Blocks(*(np.array(self._of(log, each)[metric]) for each in (policy, rival))) for log in self._logs
+        ]
+        return pooled([each.ratio for each in blocks], blocks, self._seed)
+
+    def lost(self, policy: str) -> float:
+        """Return the mean share of lost work over the logs."""
+        return float(np.mean([self._of(log, policy)["lost"] for log in self._logs]))
+
+    def _of(self, log: WinningLog, policy: str) -> dict[str, Any]:
+        outcome: dict[str, Any] = self._outcomes[log.name, policy]
+        return outcome
+
+    # --- tables ----------------------------------------------------------------------------------------
+
+    @property
+    def ratios(self) -> Table:
+        """Ratios of all policies to the rival, over all logs."""
+        rows = []
+        for policy in self._rows[1:]:
+            slowdown, wait, longest = (
+                self.pooled(policy, metric) for metric in ("slowdown", "wait", "longest")
+            )
+            mark = "**" * slowdown.is_better
+            rows.append(
+                [
+                    f"`{policy}`",
+                    f"{mark}{slowdown.mean:.2f} [{slowdown.low:.2f}, {slowdown.high:.2f}]{mark}",
+                    f"{slowdown.p:.3f}",
+                    f"{slowdown.won} of {slowdown.logs}",
+                    f"{wait.mean:.2f} [{wait.low:.2f}, {wait.high:.2f}]",
+                    f"{wait.p:.3f}",
+                    f"{longest.mean:.2f}",
+                    f"{longest.p:.3f}",
+                    f"{100 * self.lost(policy):.2f} %" if self.lost(policy) else "-",
+                ]
+            )
+        columns = ("policy", "slowdown", "p", "logs won", "wait", "p", "longest wait", "p", "lost work")
+        return Table(columns, rows)
+
+    @property
+    def with_tests(self) -> Table:
+        """Ratios of the rivals with tests to the same ones without."""
+        rows = []
+        for rival in (each for each in (*RIVALS, RECIPE) if f"{each}{TESTS}" in self._rows):
+            slowdown, wait, longest = (
+                self.pooled(f"{rival}{TESTS}", metric, rival) for metric in ("slowdown", "wait", "longest")
+            )
+            rows.append(
+                [
+                    f"`{rival}`",
+                    f"{slowdown.mean:.2f} [{slowdown.low:.2f}, {slowdown.high:.2f}]",
+                    f"{slowdown.p:.3f}",
+                    f"{slowdown.won} of {slowdown.logs}",
+                    f"{wait.mean:.2f}",
+                    f"{longest.mean:.2f}",
+                ]
+            )
+        return Table(("policy", "slowdown", "p", "logs won", "wait", "longest wait"), rows)
+
+    @property
+    def by_log(self) -> Table:
+        """The rival on each log, and the ratios of the main policies to it."""
+        main = MAIN[len(RIVALS) :]
+        rows = []
+        for log in self._logs:
+            rival = self._of(log, RIVAL)
+            jobs = sum(rival["jobs"])
+            ratios = [sum(self._of(log, policy)["slowdown"]) / sum(rival["slowdown"]) for policy in main]
+            rows.append(
+                [
+                    log.name,
+                    f"{log.load:.2f}",
+                    grouped(jobs),
+                    f"{sum(rival['slowdown']) / jobs:.1f}",
+                    f"{sum(rival['wait']) / jobs / 3600:.2f}",
+                    f"{rival['longest'] / 3600:.0f}",
+                    *(f"{ratio:.2f}" for ratio in ratios),
+                ]
+            )
+        columns = ("log", "load", "jobs", "UNICEF: slowdown", "wait [h]", "longest [h]")
+        return Table((*columns, *(f"`{policy}`" for policy in main)), rows)
+
+    # --- targets ---------------------------------------------------------------------------------------
+
+    def targets(self) -> Iterator[Target]:
+        """Yield the targets: ratios to UNICEF, and lost work."""
+        yield Target("logs in a stable state [at least 8]", 8, len(self._logs), None, len(self._logs) >= 8)
+        yield from self._at_most(RECIPE, slowdown=0.87, wait=1.0, longest=1.05)
+        yield from self._at_most(f"{RIVAL}{TESTS}", slowdown=0.60)
+        yield from self._at_most(f"{RECIPE}{TESTS}", slowdown=0.53, wait=0.97, longest=1.0)
+        for policy in (f"{RIVAL}{TESTS}", f"{RECIPE}{TESTS}"):
+            lost = 100 * self.lost(policy)
+            yield Target(f"{policy}: lost work [%, at most 1]", 1.0, lost, None, lost <= 1)
+
+    def _at_most(self, policy: str, **goals: float) -> Iterator[Target]:
+        for metric, goal in goals.items():
+            found = self.pooled(policy, metric)
+            yield Target(
+                f"{policy}: {metric} / that of {RIVAL} [at most {goal}]",
+                goal,
+                found.mean,
+                None,
+                found.mean <= goal,
+            )
+            if metric == "slowdown":
+                yield Target(f"{policy}: p over logs [below 0.05]", 0.05, found.p, None, found.p < 0.05)
+                yield Target(
+                    f"{policy}: upper end of the interval [below 1]", 1.0, found.high, None, found.high < 1
+                )
