@@ -11,6 +11,8 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE)]
 
 import generate  # noqa: E402
+from pages.search_words import with_words  # noqa: E402
+from sphinx import addnodes  # noqa: E402
 from sphinx.domains.python import PythonDomain  # noqa: E402
 from sphinx.pycode.parser import Parser  # noqa: E402
 
@@ -43,6 +45,7 @@ napoleon_google_docstring = False
 napoleon_use_ivar = True
 napoleon_use_rtype = False
 python_use_unqualified_type_names = True
+add_module_names = False
 
 html_theme = "furo"
 html_title = f"hpcsimkit {version}"
@@ -59,6 +62,9 @@ generate.write_all(HERE / "_generated")
 gc.disable()  # a page is a tree of nodes that know their parents: collecting them takes a fifth of the build
 logging.disable(logging.DEBUG)  # Sphinx formats sixty thousand messages that nobody sees
 Parser.parse_definition = lambda self: None  # type: ignore[method-assign]  # for listings of source: there are none
+
+INTERNALS = "_generated/api/"
+"""Beginning of the names of pages that the search leaves out."""
 
 UNUSED = {"TranslationProgressTotaliser", "AddTranslationClasses", "FootnoteDocnameUpdater", "AliasTransform"}
 """Transforms for translations, PDF, C and C++, each of which searches the nodes of all pages."""
@@ -90,6 +96,18 @@ def defined_elsewhere(app: Any, env: Any, node: Any, content: Any) -> Any:
     return content if found is None and name not in getattr(here, "__all__", ()) else found
 
 
+def searched_words(app: Any, page: str, source: list[str]) -> None:
+    """Add the words for the search to a page."""
+    source[0] = with_words(page, source[0])
+
+
+def glossary_last(app: Any, doctree: Any) -> None:
+    """Let the search rank a page about a word before its term in the glossary."""
+    if app.env.docname == "reference/glossary":
+        for node in doctree.findall(addnodes.index):
+            node["entries"] = [(kind, text, place, "", key) for kind, text, place, _, key in node["entries"]]
+
+
 class QuickNames(PythonDomain):
     """The Python domain, without a search of all objects for a name in a type that none of them has."""
 
@@ -97,6 +115,11 @@ class QuickNames(PythonDomain):
         """Find an object by its name; see :class:`PythonDomain`."""
         last = name.removesuffix("()").rpartition(".")[2]
         return super().find_obj(env, modname, classname, name, *type_and_mode) if last in self.lasts else []
+
+    def get_objects(self) -> Any:
+        """Yield all objects; the search leaves out those of the internals, which have the priority -1."""
+        for name, shown, kind, page, anchor, priority in super().get_objects():
+            yield name, shown, kind, page, anchor, -1 if page.startswith(INTERNALS) else priority
 
     @property
     def lasts(self) -> set[str]:
@@ -111,6 +134,8 @@ def setup(app: Any) -> None:
     """Let napoleon translate a docstring first, then correct its types."""
     for transforms in (app.registry.transforms, app.registry.post_transforms):
         transforms[:] = [each for each in transforms if each.__name__ not in UNUSED]
+    app.connect("source-read", searched_words)
+    app.connect("doctree-read", glossary_last)
     app.add_domain(QuickNames, override=True)
     app.connect("autodoc-before-process-signature", plain_types)
     app.connect("autodoc-process-docstring", prose_types, priority=900)

@@ -9,7 +9,7 @@ from pages.formats import formats_page, logs_page, named_logs_page, slurm_page
 from pages.metrics import metrics_page
 from pages.modules import index_page, package_page, packages
 from pages.policies import policies_page
-from pages.public_api import public_page
+from pages.public_api import name_pages, public_page
 from pages.slurm_parameters import slurm_parameters_page
 from pages.training_keys import training_page
 
@@ -28,6 +28,7 @@ def write_all(folder: Path) -> None:
         "cli.md": cli_page(),
         "training.md": training_page(),
         "public_api.md": public_page(),
+        **name_pages(),
         **{f"api/{name}.rst": package_page(modules) for name, modules in found.items()},
         "api/index.md": index_page(found),
     }
@@ -36,5 +37,5 @@ def write_all(folder: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         if not path.exists() or path.read_text(encoding="utf-8") != text:
             path.write_text(text, encoding="utf-8")
-    for old in set(folder.glob("api/*")) - {folder / name for name in pages}:
+    for old in {*folder.glob("api/*"), *folder.glob("public/*")} - {folder / name for name in pages}:
         old.unlink()

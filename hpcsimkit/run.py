@@ -20,7 +20,7 @@ import typer
 
 from hpcsimkit._version import __version__
 from hpcsimkit.cli.checking import check
-from hpcsimkit.cli.command import Command
+from hpcsimkit.cli.command import Command, Group
 from hpcsimkit.cli.comparing import compare, parts, plot, policies
 from hpcsimkit.cli.flags import EXAMPLES, PROGRAM, examples_text, with_options
 from hpcsimkit.cli.learning import evaluate, train
@@ -53,6 +53,7 @@ OBJECTS_A_COLLECTION = 100_000
 """Number of new objects between collections of garbage; loading libraries makes hundreds of thousands."""
 
 app = typer.Typer(
+    cls=Group,
     add_completion=False,
     no_args_is_help=False,
     rich_markup_mode=None,
@@ -73,7 +74,6 @@ _of_app: list[Callable[..., None]] = [
     explain,
     reproduce,
     describe,
-    policies,
     parts,
     check,
     plot,
@@ -82,6 +82,7 @@ _of_generate: list[Callable[..., None]] = [lublin, mimic]
 for _group, _commands in ((app, _of_app), (generate, _of_generate)):
     for _command in _commands:
         _group.command(cls=Command, epilog=EXAMPLES[_command])(with_options(_command))
+app.command(cls=Command, epilog=EXAMPLES[policies], hidden=True)(policies)
 
 
 def _show_version(wanted: bool) -> None:
@@ -95,7 +96,7 @@ def _show_version(wanted: bool) -> None:
         "",
         "compare KTH-SP2.swf.gz -p fcfs -p sjf+easy",
         "describe KTH-SP2.swf.gz",
-        "policies",
+        "parts policies",
     )
 )
 def about(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,12 @@ TRAINED = ("train_an_agent",)
 """Notebooks with numbers that depend on the processor: what was learned."""
 
 QUICK = ("first_comparison", "a_class_on_backfilling")
+PATH = re.compile(r"(?<![\w/.:<>~)\]])/(?:[\w.+-]+/)+[\w.+-]*|\b[A-Z]:\\\\+\w+")
+"""An absolute path of Unix with two parts or more, or of Windows; addresses and closing tags are none."""
+
+DATA = re.compile(r"data:[\w/+-]+;base64,[\w+/=\\]+|\"image/\w+\": \"[^\"]*\"")
+"""Pictures inside of texts and outputs: their letters spell anything."""
+
 MOST = 2**20
 """Largest size of a notebook [bytes]."""
 
@@ -44,8 +51,23 @@ def test_stored_outputs_are_complete(name: str) -> None:
     assert sum("image/png" in kinds_of([output]) for output in shown) >= 1, "a notebook has pictures"
     text = (PLACE / f"{name}.ipynb").read_text()
     assert len(text) < MOST
-    assert "/work/" not in text
-    assert "/root/" not in text
+    assert PATH.findall(DATA.sub("", text)) == [], "a path of the machine that ran it"
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("see /home/ada/x.csv", True),
+        ("'/tmp/x'", True),
+        ('File \\"/opt/python/lib/a.py\\"', True),
+        ("C:\\\\Users", True),
+        ("https://example.org/a/b", False),
+        ("<b>x</b>", False),
+        ("jobs/s, 1/2 and out/a/b.csv", False),
+    ],
+)
+def test_paths_are_found(text: str, found: bool) -> None:
+    assert bool(PATH.search(DATA.sub("", text))) is found
 
 
 def test_notebooks_need_two_names_at_most() -> None:

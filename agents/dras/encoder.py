@@ -91,11 +91,11 @@ class JobsAndNodes(Encoder):
         Raises
         ------
         UsageError
-            The cluster does not have the expected number of counted (homogeneous) nodes.
+            The cluster does not have the expected number of homogeneous nodes.
         """
         cluster, slots, nodes = system.cluster, self.slots, self.nodes
         if not isinstance(cluster, Nodes) or cluster.size != nodes:
-            raise UsageError(f"{self!r} needs {nodes} counted nodes, found {cluster!r}")
+            raise UsageError(f"{self!r} needs {nodes} homogeneous nodes, found {cluster!r}")
         sizes = np.array([cluster.asked(job) for job in system.jobs])
         known = np.empty((len(sizes), 3), dtype=np.float32)
         known[:, 0] = sizes / self.size_scale

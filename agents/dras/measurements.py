@@ -1,4 +1,4 @@
-"""Measurements of DRAS's agents and their rivals: returns, job by job as they are chosen."""
+"""Measurements of DRAS's agents and their baselines: returns, job by job as they are chosen."""
 
 from __future__ import annotations
 

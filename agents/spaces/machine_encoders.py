@@ -130,8 +130,8 @@ class ExpectedFree(Encoder):
     t      k      0 to 1    share of resource k expected to be free at now + t x `step`
     ====== ====== ========= ====================================================================
 
-    Running jobs end at their expected ends; one past its estimate, one second from now. A cluster of counted
-    (homogeneous) nodes has one resource, the nodes.
+    Running jobs end at their expected ends; one past its estimate, one second from now. A cluster of
+    homogeneous nodes has one resource, the nodes.
 
     Parameters
     ----------
@@ -140,7 +140,7 @@ class ExpectedFree(Encoder):
     step : int
         Length of a time step [s].
     resources : int
-        Number of resources of the cluster (CPUs, GPUs, memory ...); 1 for counted nodes.
+        Number of resources of the cluster (CPUs, GPUs, memory ...); 1 for homogeneous nodes.
     """
 
     low, high = 0.0, 1.0

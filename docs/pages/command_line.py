@@ -26,6 +26,8 @@ def cli_page() -> str:
 def sub_commands(group: Any, context: Any, prefix: str = "") -> Iterator[str]:
     """Yield the sections of the commands of a group, and of the groups in it."""
     for name, command in group.commands.items():
+        if command.hidden:  # a former name
+            continue
         own = type(context)(command, info_name=name, parent=context)
         yield command_section(command, own, f"`{prefix}{name}`")
         if hasattr(command, "commands"):
@@ -37,13 +39,25 @@ def command_section(command: Any, context: Any, heading: str) -> str:
     usage = command.get_usage(context).removeprefix("Usage: ")
     parts = [f"## {heading}\n", f"```text\n{usage}\n```\n", help_text(command.help or "")]
     parts.append(help_text(command.epilog or ""))
-    for kind, title in (("argument", "Argument"), ("option", "Option")):
-        of_kind = [p for p in command.get_params(context) if p.param_type_name == kind]
-        records = [parameter.get_help_record(context) for parameter in of_kind]
-        rows = [(code(declaration), plain(help_)) for declaration, help_ in filter(None, records)]
-        if rows:
-            parts.append(table((title, "Description"), rows))
+    for title, rows in _tables(command, context):
+        parts.append(table((title, "Description"), rows))
     return "\n".join(parts)
+
+
+def _tables(command: Any, context: Any) -> Iterator[tuple[str, list[tuple[str, str]]]]:
+    """Yield the arguments of a command, then its options by group, each with a description."""
+    from hpcsimkit.cli.groups import OPTIONS, grouped
+
+    records = [(each, each.get_help_record(context)) for each in command.get_params(context)]
+    shown = [
+        (each.param_type_name, str(each.name), (code(record[0]), plain(record[1])))
+        for each, record in records
+        if record is not None
+    ]
+    arguments = [row for kind, _, row in shown if kind == "argument"]
+    if arguments:
+        yield "Argument", arguments
+    yield from grouped([(name, row) for kind, name, row in shown if kind == "option"], OPTIONS, "Options")
 
 
 def help_text(text: str) -> str:

@@ -15,6 +15,7 @@ from typing import Any
 import hpcsimkit
 from hpcsimkit.io.catalogue import Catalogue
 from pages.markdown import summary, table
+from pages.public_api import public_names
 
 CHAPTERS = (
     "jobs",
@@ -71,7 +72,7 @@ def place_of(package: str) -> tuple[int, str]:
 def package_page(modules: dict[str, Any]) -> str:
     """Return the page of one package in reStructuredText: its docstring, then its modules."""
     (package, root), *inside = modules.items()
-    parts = [":orphan:\n", heading(package, "="), "A package of the :doc:`internals <index>`.\n"]
+    parts = [":orphan:\n:nosearch:\n", heading(package, "="), "A package of the :doc:`internals <index>`.\n"]
     parts.append(module_text(package, root))
     for name, module in inside:
         parts += [heading(name, "-"), module_text(name, module)]
@@ -84,9 +85,14 @@ def heading(name: str, underline: str) -> str:
 
 
 def module_text(name: str, module: Any) -> str:
-    """Return the directive for one module: its public definitions in source order."""
+    """Return the directive for one module: its definitions in source order; public ones have own pages."""
     here = vars(module)
-    public = [n for n in here.get("__all__", ()) if n in here and defined_in(here[n], name)]
+    apart = {each.place for each in public_names()}
+    public = [
+        n
+        for n in here.get("__all__", ())
+        if n in here and defined_in(here[n], name) and f"{name}.{n}" not in apart
+    ]
     members = f"   :members: {', '.join(public)}\n" if public else ""
     return f".. automodule:: {name}\n{members}   :show-inheritance:\n"
 
@@ -100,7 +106,7 @@ def defined_in(thing: object, module: str) -> bool:
 
 def index_page(found: dict[str, dict[str, Any]]) -> str:
     """Return the table of modules by package."""
-    parts = ["# Internals", INTRODUCTION]
+    parts = ["---\norphan: true\nnosearch: true\n---\n\n# Internals", INTRODUCTION]
     for package, modules in found.items():
         rows = [(f"{{mod}}`{name}`", summary(module)) for name, module in modules.items()]
         parts += [f"## `{package}`\n", table(("Module", "Description"), rows)]

@@ -26,7 +26,7 @@ def check(
     ],
     kind: Annotated[
         str | None,
-        typer.Option(metavar="KIND", help="Kind: policy, encoder, reward or agent.  [found from its class]"),
+        typer.Option(metavar="KIND", help="Kind: policy, encoder, reward or agent.  [auto]"),
     ] = None,
     stage: Annotated[
         str, typer.Option(metavar="NAME", help="Seat of an encoder or a reward, such as inspector.")
@@ -39,7 +39,7 @@ def check(
         str | None,
         typer.Option(
             metavar="MODULE",
-            help="Module or file.py to import, with an agent's encoder and mask.  [those of hpcsimkit]",
+            help="Module or file.py to import, with an agent's encoder and mask.  [none]",
         ),
     ] = None,
     machines: MachineFile = None,
@@ -48,9 +48,9 @@ def check(
     limit: Limits = None,
     quiet: Quiet = False,
 ) -> None:
-    """Check that a part of your own obeys the rules.
+    """Test a policy, encoder, reward or agent against the rules.
 
-    Runs it on small random workloads full of corner cases. Prints one line that says what was checked; an
+    Runs it on small random workloads full of corner cases. Prints one line on the checks that passed; an
     error, with exit code 2, is one line, too: a wrong shape or value, a look into the future, decisions that
     differ from run to run, state kept between episodes, a broken rule of scheduling.
     """

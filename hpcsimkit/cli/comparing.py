@@ -24,7 +24,7 @@ from hpcsimkit.cli.flags import (
     experiment_of,
     takes,
 )
-from hpcsimkit.io.printable import show
+from hpcsimkit.io.printable import show, warn
 
 
 @examples(
@@ -74,20 +74,16 @@ def compare(
         show(f"results: {os.path.relpath(campaign.folder.place)}{page}")
 
 
-@examples(
-    "policies",
-    "policies | grep backfilling",
-)
+@examples("policies")
 def policies() -> None:
-    """List the policy names that -p accepts."""
-    from hpcsimkit.experiments.console import policy_lines
-    from hpcsimkit.experiments.parts.catalogue import entries
-
-    show(*policy_lines(entries()))
+    """List the policy names that -p accepts: the name of `parts policies` before version 1.0."""
+    warn("`policies` has become `parts policies`; the former name works until version 1.1")
+    parts("policies")
 
 
 @examples(
     "parts",
+    "parts policies",
     "parts encoder",
     "parts algorithm --json",
 )
@@ -96,29 +92,30 @@ def parts(
         str | None,
         typer.Argument(
             metavar="[KIND]",
-            help="Kind of the parts, such as encoder, mask, reward, network, episodes, algorithm, order, "
-            "metric, reader or machines.",
+            help="Kind of the parts: policies for all names that -p accepts, or encoder, mask, reward, "
+            "network, episodes, algorithm, order, metric, reader, machines and others.  [all]",
         ),
     ] = None,
     *,
     as_json: Annotated[bool, typer.Option("--json", help="Print a JSON array instead of a table.")] = False,
 ) -> None:
-    """List the parts of experiments by name.
+    """List policies and other parts of experiments by name.
 
-    A line has kind, name, the distribution that provides the part, and a description. Distributions other
-    than hpcsimkit announce parts by entry points.
+    A line has kind, name, the distribution that provides the part, and a description; `parts policies` marks
+    names that the compiled simulator knows instead. Distributions other than hpcsimkit announce parts by
+    entry points.
     """
     import json
     from dataclasses import asdict
 
-    from hpcsimkit.experiments.console import part_lines
+    from hpcsimkit.experiments.console import part_lines, policy_lines
     from hpcsimkit.experiments.parts.catalogue import parts as parts_of
 
     found = parts_of(kind)
     if as_json:
         show(json.dumps([asdict(part) for part in found], indent=1))
     elif found:
-        show(*part_lines(found))
+        show(*(policy_lines if kind == "policies" else part_lines)(found))
 
 
 @examples(

@@ -103,7 +103,7 @@ MachineFile = Annotated[
         "--machines",
         metavar="FILE",
         help="Path of a file of machines (.csv, .toml, or the output of scontrol show node), or name of "
-        "machines (`parts machines` lists them), or module:Name.  [identical nodes]",
+        "machines (`parts machines` lists them), or module:Name.  [none]",
     ),
 ]
 Seed = Annotated[int | None, typer.Option(metavar="N", help="Random seed, 0 or more.  [0]")]
@@ -138,8 +138,7 @@ Overwrite = Annotated[
     bool,
     typer.Option(
         "--overwrite",
-        help="Replace finished results in the results folder.  [those of other settings: asked on a "
-        "terminal, else refused]",
+        help="Replace finished results in the results folder, without a question on a terminal.",
     ),
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only errors.")]
@@ -151,7 +150,7 @@ AllowCode = Annotated[
         "--allow-code",
         metavar="NAME",
         help="Module, file.py or folder from which files (.toml, .hpcsim) may import code; repeat the option "
-        "for several.  [no code is imported]",
+        "for several.  [none]",
     ),
 ]
 RememberCode = Annotated[
@@ -159,7 +158,7 @@ RememberCode = Annotated[
     typer.Option(
         "--remember-code/--forget-code",
         help="Remember the consent of --allow-code for all files in the folder of this file, or forget it.  "
-        "[neither]",
+        "[unset]",
     ),
 ]
 
@@ -175,7 +174,7 @@ Snapshots = Annotated[
         "--snapshots",
         metavar="S",
         help="Interval of computing time [s] at which the state of a run is saved, from which --resume goes "
-        "on; 0: after every pass.  [--resume goes on with the next policy]",
+        "on; 0: after every pass.  [unset]",
     ),
 ]
 
@@ -200,18 +199,18 @@ OF_EXPERIMENT: Mapping[str, Any] = {
     "policies": option(
         list[str],
         "NAME",
-        "Name of a policy to simulate; repeat the option for several. `policies` lists all names.",
+        "Name of a policy to simulate; repeat the option for several. `parts policies` lists all names.",
         *("--policy", "-p"),
     ),
     "reader": option(
         str,
         "NAME",
-        "Reader of the log; `parts reader` lists them, your own: module:name.  [that of the detected format]",
+        "Reader of the log; `parts reader` lists them, your own: module:name.  [auto]",
     ),
     "timezone": option(
         str,
         "ZONE",
-        "Time zone of the local times in a log that names none, such as Europe/Berlin.  [not known]",
+        "Time zone of the local times in a log that names none, such as Europe/Berlin.  [unset]",
     ),
     "features": option(
         list[str],
@@ -223,8 +222,8 @@ OF_EXPERIMENT: Mapping[str, Any] = {
     "fields": option(
         str,
         "NAMES",
-        "Fields of an export of sacct without a header, separated by commas, as sacct was given them.  "
-        "[the first line]",
+        "Fields of an export of sacct without a header, separated by commas, as sacct was given them; by "
+        "default those of its first line.  [auto]",
     ),
     "cluster_name": option(
         str, "NAME", "Cluster whose jobs are simulated, in a log of several.  [all]", "--cluster"
@@ -241,7 +240,7 @@ OF_EXPERIMENT: Mapping[str, Any] = {
     ),
     "jobs": option(int, "N", "Number of jobs, 1 or more: the first ones by submission.  [all]"),
     "skip": option(int, "N", "Number of first jobs to leave out, by submission.  [0]"),
-    "nodes": option(int, "N", "Number of nodes of the cluster, 1 or more.  [that in the log]", "--nodes"),
+    "nodes": option(int, "N", "Number of nodes of the cluster, 1 or more.  [auto]", "--nodes"),
     "machines": MachineFile,
     "partitions": option(
         str,
@@ -284,14 +283,14 @@ OF_EXPERIMENT: Mapping[str, Any] = {
         "Cool-down time [s]: metrics leave out jobs submitted within it before the last one.  [0]",
     ),
     "strict": option(
-        bool, None, "Reject a log with unusable jobs.  [they are skipped and counted]", "--strict"
+        bool, None, "Reject a log with unusable jobs, instead of skipping and counting them.", "--strict"
     ),
     "allow_code": AllowCode,
     "metrics": option(
         list[str],
         "NAME",
         "Metric of the printed table or report, by name, module:Name or file.py:Name; repeat the option "
-        "for several. Metrics of your own are also columns of the results.  [the usual]",
+        "for several. Metrics of your own are also columns of the results.  [auto]",
         *("--metric", "-m"),
     ),
     "out": option(str, "FOLDER", "Results folder.  [results/<name of the workload>]", *("--out", "-o")),
@@ -305,6 +304,9 @@ OF_JOBS = (
     *("jobs", "skip", "nodes", "load_factor", "size", "strict"),
 )
 """Names of the options that determine the jobs of an experiment."""
+
+OF_CLUSTERS = ("machines", "partitions", "slurm", "partition_column", "placement", "allow_code")
+"""Names of the options that determine its cluster."""
 
 NAMING = (
     *("name", "policies", "placement", "locality", "within", "inspector", "beside", "algorithm"),

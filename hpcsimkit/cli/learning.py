@@ -10,6 +10,8 @@ from typing import Annotated, Any
 import typer
 
 from hpcsimkit.cli.flags import (
+    OF_CLUSTERS,
+    OF_JOBS,
     OF_RUNS,
     RESULTS,
     AllowCode,
@@ -103,7 +105,7 @@ def train(
     policies=option(
         list[str],
         "NAME",
-        "Name of a baseline policy; repeat the option for several.  [fcfs+easy and sjf+easy]",
+        "Name of a baseline policy; repeat the option for several.  [fcfs+easy, sjf+easy]",
         *("--policy", "-p"),
     ),
     sequences=option(int, "N", "Number of sampled sequences, 1 or more.  [50]"),
@@ -114,23 +116,20 @@ def train(
     metrics=option(
         list[str],
         "NAME",
-        "Metric to compare, by name or module:Name; repeat the option for several.  [that of the training]",
+        "Metric to compare, by name or module:Name; repeat the option for several.  [auto]",
         *("--metric", "-m"),
     ),
-    parts=option(
-        str, "MODULE", "Module or file.py to import, with the agent's encoder and mask.  [those of hpcsimkit]"
-    ),
-    within=option(str, "NAME", "Policy whose seat the agent takes.  [that of its training]"),
+    parts=option(str, "MODULE", "Module or file.py to import, with the agent's encoder and mask.  [none]"),
+    within=option(str, "NAME", "Policy whose seat the agent takes.  [auto]"),
     sample=option(
         bool,
         None,
-        "Actions: sampled from the agent's distribution, or the best one.  [that of the model file]",
+        "Actions: sampled from the agent's distribution, or the best one.  [auto]",
         "--sample/--greedy",
     ),
     workers=option(int, "N", "Number of sequences simulated in parallel, 1 or more.  [1]"),
     out=option(str, "FOLDER", "Results folder.  [results/<model>-on-<log>]", *("--out", "-o")),
-    **of("skip", "reader", "nodes", "machines", "placement", "load_factor", "size", "strict"),
-    **of("allow_code", "engine", *OF_RUNS),
+    **of(*(name for name in OF_JOBS if name != "jobs"), *OF_CLUSTERS, "engine", *OF_RUNS),
 )
 def evaluate(
     model: Annotated[str, typer.Argument(metavar="MODEL", help="Path of a trained agent (.hpcsim).")],

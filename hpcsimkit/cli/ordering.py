@@ -59,11 +59,17 @@ def _factor(option: str, text: str) -> float:
         str,
         "FACTOR",
         "Minimum fairness between users (Jain's index of their mean bounded slowdowns), relative to that of "
-        "FCFS with EASY, above 0x to 1x.  [no limit]",
+        "FCFS with EASY, above 0x to 1x.  [none]",
     ),
     evaluations=option(int, "N", "Number of simulations of the search, 20 or more.  [360]"),
-    choose_from=option(int, "WEEK", "Week, from 0, with which the part to choose by begins.  [a third]"),
-    test_from=option(int, "WEEK", "Week, from 0, with which the part to test begins.  [two thirds]"),
+    choose_from=option(
+        int,
+        "WEEK",
+        "Week, from 0, with which the part to choose by begins; by default after a third.  [auto]",
+    ),
+    test_from=option(
+        int, "WEEK", "Week, from 0, with which the part to test begins; by default after two thirds.  [auto]"
+    ),
     guard=option(
         bool,
         None,
@@ -99,7 +105,7 @@ def learn(
     quiet: Quiet = False,
     **settings: Any,
 ) -> None:
-    """Learn an order with a bounded slack from a log, and test it on later weeks.
+    """Tune an order with a bounded slack on a log, and test it on later weeks.
 
     Searches the parameters of a bounded order on the first two thirds of the log, unless a heuristic is
     better there, and simulates the chosen policy once on the last third, against all heuristics with EASY.

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hpcsimkit.cli.flags import (
+    OF_CLUSTERS,
     OF_JOBS,
     OF_RUNS,
     RESULTS,
@@ -30,15 +31,14 @@ if TYPE_CHECKING:
     from hpcsimkit.experiments.comparison.case import Case
     from hpcsimkit.experiments.questions.question import OfCases
 
-OF_CLUSTERS = ("machines", "partitions", "slurm", "partition_column", "placement", "allow_code")
 OF_ENGINES = ("workers", "engine")
 USUAL = "fcfs+easy"
-USUAL_TEXT = f"[{USUAL}, with --slurm as-configured]"
+USUAL_TEXT = f"With --slurm, as-configured is the default.  [{USUAL}]"
 
 PolicyOption = Annotated[
     str | None,
     typer.Option(
-        "--policy", "-p", metavar="NAME", help=f"Name of the policy that schedules the jobs.  {USUAL_TEXT}"
+        "--policy", "-p", metavar="NAME", help=f"Name of the policy that schedules the jobs. {USUAL_TEXT}"
     ),
 ]
 
@@ -65,7 +65,7 @@ def validate(
     source: Source = None,
     policy: Annotated[
         str | None,
-        typer.Option("--policy", "-p", metavar="NAME", help=f"Name of the policy to validate.  {USUAL_TEXT}"),
+        typer.Option("--policy", "-p", metavar="NAME", help=f"Name of the policy to validate. {USUAL_TEXT}"),
     ] = None,
     tolerance: Annotated[
         float | None,
@@ -112,7 +112,7 @@ def predict(
     ] = None,
     **options: Any,
 ) -> None:
-    """Measure how well run times are predicted.
+    """Measure the accuracy of run-time predictions.
 
     Schedules a log with a policy. Each predictor predicts each job when it arrives and learns from it when it
     has ended. Prints the errors of all jobs and of heavy, light and new users. Writes them as
@@ -147,12 +147,12 @@ def what_if(
     policy: Annotated[
         str | None,
         typer.Option(
-            "--policy", "-p", metavar="NAME", help=f"Name of the policy before the change.  {USUAL_TEXT}"
+            "--policy", "-p", metavar="NAME", help=f"Name of the policy before the change. {USUAL_TEXT}"
         ),
     ] = None,
     **options: Any,
 ) -> None:
-    """Compare a cluster with a changed one.
+    """Measure the effect of a change of the cluster.
 
     Simulates the same jobs before and after changes of the cluster, of the orders of partitions, or of the
     policy. Prints the mean waits of all jobs and by partition, QOS, account and user, and their differences
@@ -188,13 +188,11 @@ def explain(
     source: Source = None,
     within: Annotated[
         str | None,
-        typer.Option(
-            metavar="NAME", help="Policy whose selections the agent inspects.  [that of its training]"
-        ),
+        typer.Option(metavar="NAME", help="Policy whose selections the agent inspects.  [auto]"),
     ] = None,
     **options: Any,
 ) -> None:
-    """Show which selections an inspector rejects.
+    """Analyse the rejections of an inspector.
 
     Schedules a log with it, and compares the distribution of each feature over all decisions with that over
     the rejections. The columns low and high are the shares of rejections among the quarter of decisions with
@@ -219,7 +217,8 @@ def advise(
     at: Annotated[
         str | None,
         typer.Option(
-            metavar="TIME", help="Time: seconds of the log's clock, or a date.  [the last submission]"
+            metavar="TIME",
+            help="Time: seconds of the log's clock, or a date; by default the last submission.  [auto]",
         ),
     ] = None,
     policy: PolicyOption = None,
@@ -251,9 +250,7 @@ def advise(
     ] = None,
     history: Annotated[
         str | None,
-        typer.Option(
-            metavar="LOG", help="Log of the jobs that have ended, beside a queue.  [SOURCE, or the queue]"
-        ),
+        typer.Option(metavar="LOG", help="Log of the jobs that have ended, beside a queue.  [auto]"),
     ] = None,
     recorded: Annotated[
         bool,
@@ -261,7 +258,7 @@ def advise(
     ] = False,
     **options: Any,
 ) -> None:
-    """Say when the jobs that wait at a time will start.
+    """Predict the start times of waiting jobs.
 
     Simulates a log, and from a time of it many futures, with run times and arrivals drawn from its past.
     Prints for each waiting job the times before which it starts with a probability of 10, 50 and 90 %,

@@ -18,7 +18,7 @@ from hpcsimkit.reproductions.papers import SYSTEMS
     "reproduce masked-ppo beocat-2021-0*.csv.gz --out masked-ppo --workers 2",
     "reproduce dras ALCF-Theta-2022.swf.gz HPC2N-2002-2.2-cln.swf.gz --out dras",
     "reproduce cush --quick",
-    "reproduce cush --rivals",
+    "reproduce cush --baselines",
 )
 def reproduce(
     system: Annotated[
@@ -46,7 +46,8 @@ def reproduce(
     rivals: Annotated[
         bool,
         typer.Option(
-            "--rivals",
+            "--baselines",
+            "--rivals",  # the name before version 1.0
             help="Run only the heuristics, those of the paper and more, on the test jobs; train no agent.",
         ),
     ] = False,
@@ -61,7 +62,8 @@ def reproduce(
     workers: Annotated[
         int | None,
         typer.Option(
-            metavar="N", help="Number of tasks run in parallel, 1 or more.  [the number of CPU cores]"
+            metavar="N",
+            help="Number of parallel tasks, 1 or more; by default one per CPU core.  [auto]",
         ),
     ] = None,
     engine: EngineName = None,

@@ -46,10 +46,10 @@ from hpcsimkit.io.printable import show
             metavar="NAME",
             parser=lambda name: {"name": name},  # a key of the table [question]
             help="Question to ask in each cell: describe, validate, predict, what-if, advise, explain or "
-            "evaluate, with its keys as axes.  [metrics of the run]",
+            "evaluate, with its keys as axes.  [none]",
         ),
     ],
-    baseline=option(str, "NAME", "Policy with which the others are compared.  [the first one]"),
+    baseline=option(str, "NAME", "Baseline of all comparisons; by default the first policy.  [auto]"),
     shard=option(str, "I/N", "Run only the I-th of N parts of the cells, from 1; see --collect.  [all]"),
     **OF_EXPERIMENT,
 )
@@ -58,6 +58,9 @@ def sweep(
     *,
     collect: Annotated[
         bool, typer.Option("--collect", help="Run nothing; write the table and the report after all shards.")
+    ] = False,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Resume an interrupted sweep; every sweep does, also without it.")
     ] = False,
     retry: Annotated[bool, typer.Option("--retry", help="Run cells again that failed before.")] = False,
     status: Annotated[

@@ -73,9 +73,7 @@ def lublin(
     ] = None,
     jobs: Annotated[int | None, typer.Option(metavar="N", help="Number of jobs, 1 or more.  [5000]")] = None,
     seed: Seed = None,
-    load: Annotated[
-        float | None, typer.Option(metavar="X", help="Offered load, above 0.  [that of the model]")
-    ] = None,
+    load: Annotated[float | None, typer.Option(metavar="X", help="Offered load, above 0.  [auto]")] = None,
     no_estimates: Annotated[
         bool, typer.Option("--no-estimates", help="Set requested times to the run times; model no estimates.")
     ] = False,
@@ -116,9 +114,7 @@ def mimic(
             "--out", "-o", metavar="FILE", help="Path of the generated log: .swf, .csv (a job table), or .gz."
         ),
     ],
-    jobs: Annotated[
-        int | None, typer.Option(metavar="N", help="Number of jobs, 1 or more.  [that of LOG]")
-    ] = None,
+    jobs: Annotated[int | None, typer.Option(metavar="N", help="Number of jobs, 1 or more.  [auto]")] = None,
     seed: Seed = None,
     days: Annotated[
         float | None,

@@ -1,1 +1,1 @@
-"""Cluster resources: counted nodes, and machines with named resources."""
+"""Cluster resources: homogeneous nodes, and machines with named resources."""

@@ -34,7 +34,7 @@ class Window:
         Beginning and end, excluded: seconds of the log's clock, or dates in its local time, such as
         ``"2024-01-31 08:00"``.
     nodes : int
-        Number of nodes of a cluster of counted nodes, >= 1. Default: 1.
+        Number of nodes of a cluster of homogeneous nodes, >= 1. Default: 1.
     machines : tuple of str or int
         Names or numbers (from 0) of the machines of a cluster of machines; ``*`` and ``?`` in a name match
         any characters. Default: none.
@@ -183,13 +183,14 @@ class Calendar:
         return Calendar(windows, self.notes)
 
     def check_nodes(self, cluster: AnyCluster) -> None:
-        """Raise a UsageError if the windows do not fit a cluster of counted nodes."""
+        """Raise a UsageError if the windows do not fit a cluster of homogeneous nodes."""
         if not isinstance(cluster, Nodes):
-            raise UsageError(f"a calendar needs counted nodes or machines, found {cluster!r}")
+            raise UsageError(f"a calendar needs homogeneous nodes or machines, found {cluster!r}")
         for each in self.windows:
             who = f"window from {each.start} to {each.end} s"
             if each.machines:
-                raise UsageError(f"{who}: the cluster has counted nodes, found machine {each.machines[0]!r}")
+                found = f"found machine {each.machines[0]!r}"
+                raise UsageError(f"{who}: the cluster has homogeneous nodes, {found}")
             if each.reserved:
                 raise UsageError(f"{who}: reservations for users or accounts need machines: {cluster!r}")
         for time, gone in self.steps:

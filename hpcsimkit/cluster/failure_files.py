@@ -3,8 +3,8 @@
 Three kinds of files are read, plain or compressed, and told apart by their headers:
 
 - a table with a header (CSV or another usual separator) and the columns ``start`` and ``end``; ``machine``
-  (or ``node``), a name or list such as ``node[1-4]``, or ``nodes``, a number of counted nodes; and ``state``,
-  if there is one. Times are seconds of the clock of the log of jobs, or dates in its local time.
+  (or ``node``), a name or list such as ``node[1-4]``, or ``nodes``, a number of homogeneous nodes; and
+  ``state``, if there is one. Times are seconds of the clock of the log of jobs, or dates in its local time.
 - the output of ``sacctmgr show event``, with ``-P`` or as a table of fixed width. ``NodeName, TimeStart,
   TimeEnd, State`` are read, and ``Cluster`` if there are several.
 - the failure data of LANL (LA-UR-05-7318): ``System, nodenum, Prob Started, Prob Fixed``, with dates such as
@@ -73,9 +73,9 @@ class FailureLog(OutageSource):
     name : str
         Name of the file.
     listed : sequence of Outage
-        The outages, in the order of the file, each of one machine or of some counted nodes; their times are
-        seconds of the clock of a log of jobs or, if `dated`, seconds of local time since 1970, and their ends
-        are -1 if they are unknown.
+        The outages, in the order of the file, each of one machine or of some homogeneous nodes; their times
+        are seconds of the clock of a log of jobs or, if `dated`, seconds of local time since 1970, and their
+        ends are -1 if they are unknown.
     dated : bool
         Whether times are dates.
     notes : mapping of str to int

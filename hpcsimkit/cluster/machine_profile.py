@@ -301,7 +301,7 @@ class TotalsProfile(MachineProfile):
     """The total available capacity of the machines as a step function of time, for pooled requests.
 
     As long as only jobs with pooled requests hold reservations, the choice of machines does not affect
-    feasibility, as on counted nodes; so reservations hold totals instead of machines.
+    feasibility, as on homogeneous nodes; so reservations hold totals instead of machines.
 
     Examples
     --------

@@ -9,7 +9,7 @@ from hpcsimkit.cluster.base import Cluster
 __all__ = ["Allocation", "AnyCluster", "Level"]
 
 Level: TypeAlias = Any
-"""Available capacity: an ``int`` with counted nodes, an integer matrix with machines."""
+"""Available capacity: an ``int`` with homogeneous nodes, an integer matrix with machines."""
 
 Allocation: TypeAlias = Any
 """Resources that a job occupies; ``level - allocation`` and ``level + allocation`` are levels."""

@@ -36,13 +36,13 @@ class Outage:
     start, end : int
         Beginning and end [s], on the clock of the workload; the end is excluded.
     nodes : int
-        Number of nodes of a cluster of counted nodes, >= 1. Default: 1.
+        Number of nodes of a cluster of homogeneous nodes, >= 1. Default: 1.
     machines : tuple of str or int
         Names or numbers (from 0) of the machines of a cluster of machines. Default: none.
     position : float
-        Position of the first of the counted nodes, in [0, 1], if the busy nodes are listed by the start of
-        their jobs, and the idle ones follow. Default: 1, so that idle nodes are hit first, and then the job
-        that started last.
+        Position of the first of the homogeneous nodes, in [0, 1], if the busy nodes are listed by the start
+        of their jobs, and the idle ones follow. Default: 1, so that idle nodes are hit first, and then the
+        job that started last.
     drain : bool
         Whether running jobs end first: no job starts on the nodes, and they go out of order one by one.
         Default: False.
@@ -139,7 +139,7 @@ class Outages(OutageSource):
 
 
 def _located(outage: Outage, cluster: AnyCluster, numbers: Mapping[str | int, int]) -> Outage:
-    """Return an outage with the numbers of its machines; `numbers` is empty with counted nodes."""
+    """Return an outage with the numbers of its machines; `numbers` is empty with homogeneous nodes."""
     who = f"outage from {outage.start} to {outage.end} s"
     if not outage.start < outage.end:
         raise UsageError(f"{who}: it must end after it begins")
@@ -147,7 +147,8 @@ def _located(outage: Outage, cluster: AnyCluster, numbers: Mapping[str | int, in
         raise UsageError(f"{who}: position needs a number from 0 to 1, found {outage.position}")
     if not numbers:
         if outage.machines:
-            raise UsageError(f"{who}: the cluster has counted nodes, found machine {outage.machines[0]!r}")
+            found = f"found machine {outage.machines[0]!r}"
+            raise UsageError(f"{who}: the cluster has homogeneous nodes, {found}")
         if not 1 <= outage.nodes <= cluster.size:
             raise UsageError(f"{who}: nodes needs a number from 1 to {cluster.size}, found {outage.nodes}")
         return outage

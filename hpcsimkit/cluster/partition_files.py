@@ -48,7 +48,7 @@ def read_partitions(
     path : path
         Path of the file.
     machines : Machines, optional
-        Machines of the cluster; by default the partitions have counted nodes.
+        Machines of the cluster; by default the partitions have homogeneous nodes.
     column : str
         Column of the log with the partitions of the jobs. Default: ``"partition"``.
 

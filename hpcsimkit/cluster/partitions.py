@@ -46,7 +46,7 @@ class Partition:
     name : str
         Name, as in the log; without a comma, which separates the names of several partitions.
     nodes : int, optional
-        Number of nodes of a partition of counted nodes, >= 1.
+        Number of nodes of a partition of homogeneous nodes, >= 1.
     machines : collection of str, optional
         Names of the machines, which other partitions may share; by default all machines.
     priority : int
@@ -214,7 +214,7 @@ class View:
     cluster : Nodes or Machines
         The nodes or machines of the partition.
     numbers : array of intp, shape (machines,), or None
-        Number of each machine in the whole cluster, ascending; None with counted nodes.
+        Number of each machine in the whole cluster, ascending; None with homogeneous nodes.
     total : int
         Number of machines of the whole cluster.
     """
@@ -262,7 +262,7 @@ class Partitions(Cluster[Any, Any]):
     parts : sequence of Partition
         The partitions, at least one, with unique names: all with `nodes`, or none.
     machines : Machines, optional
-        The machines; by default each partition has counted nodes of its own.
+        The machines; by default each partition has homogeneous nodes of its own.
     column : str
         Column of a workload, one of `COLUMNS`, with the partitions of its jobs; the label of a value may list
         several names, separated by commas. Default: ``"partition"``.
@@ -597,12 +597,12 @@ def _view(part: Partition, machines: Machines | None) -> View:
 
 
 def _nodes_in_use(part: Partition) -> int:
-    """Return the limit of the nodes of a partition of counted nodes; without one, all."""
+    """Return the limit of the nodes of a partition of homogeneous nodes; without one, all."""
     assert part.nodes is not None
     for name, most in part.in_use.items():
         if name != NODES or not most:
             raise UsageError(
-                f"partition {part.name!r}: in_use of counted nodes needs at least 1 of nodes, "
+                f"partition {part.name!r}: in_use of homogeneous nodes needs at least 1 of nodes, "
                 f"found {most} of {name}"
             )
     return int(part.in_use.get(NODES, part.nodes))

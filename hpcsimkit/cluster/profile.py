@@ -191,7 +191,7 @@ class LevelProfile:
 
 
 class Profile(LevelProfile):
-    """The number of free nodes as a step function of time: a fast profile for counted nodes.
+    """The number of free nodes as a step function of time: a fast profile for homogeneous nodes.
 
     Nodes are interchangeable, so only their number matters for feasibility.
 

@@ -131,7 +131,7 @@ def tables_of_scontrol(text: str, path: str | os.PathLike[str], *, machines: Col
     path : path
         Path of the file, for messages.
     machines : collection of str or None
-        Names of the machines of partitions (``Nodes``); None for counted nodes (``TotalNodes``).
+        Names of the machines of partitions (``Nodes``); None for homogeneous nodes (``TotalNodes``).
 
     Raises
     ------

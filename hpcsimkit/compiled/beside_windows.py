@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def obstacles(cluster: AnyCluster, stops: bool) -> Iterator[str]:
     """Yield the reasons why the calendar of a run, in which jobs may be stopped, is not compiled."""
     if type(cluster) is not Nodes:
-        yield "it knows a calendar on counted nodes only"
+        yield "it knows a calendar on homogeneous nodes only"
     if stops:
         yield "it knows no calendar where jobs may be stopped"
 

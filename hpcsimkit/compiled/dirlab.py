@@ -1,6 +1,6 @@
 """The loop and the passes by the rules of RLScheduler, SchedInspector and RLBackfilling.
 
-Mirrors :class:`~hpcsimkit.kernel.event_order.DirlabOrder` and, on counted nodes, the pipelines of
+Mirrors :class:`~hpcsimkit.kernel.event_order.DirlabOrder` and, on homogeneous nodes, the pipelines of
 :mod:`hpcsimkit.policies.dirlab` without open seats.
 """
 

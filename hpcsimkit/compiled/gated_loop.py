@@ -1,4 +1,4 @@
-"""The loop over the instants of a run with gates, on counted nodes."""
+"""The loop over the instants of a run with gates, on homogeneous nodes."""
 
 from __future__ import annotations
 

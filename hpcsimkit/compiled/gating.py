@@ -81,7 +81,7 @@ def obstacles(simulation: Any, cluster: AnyCluster, stops: bool) -> Iterator[str
         return
     names = " and ".join(kind.__name__ for kind in kinds if kind not in AHEAD)
     if type(cluster) is not Nodes:
-        yield f"it knows {names} on counted nodes only"
+        yield f"it knows {names} on homogeneous nodes only"
     if stops:
         yield f"it knows no {names} where jobs may be stopped"
     candidates = getattr(policy.backfiller, "candidates", None)

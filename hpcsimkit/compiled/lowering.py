@@ -25,7 +25,8 @@ from numba.core.untyped_passes import InlineInlinables, IRProcessing
 class PruneKnown(FunctionPass):
     """Drop what would be executed only if an argument were None that is not.
 
-    Numba itself drops the opposite only, so that the code for counted nodes would be compiled for machines.
+    Numba itself drops the opposite only, so that the code for homogeneous nodes would be compiled for
+    machines.
     """
 
     _name = "prune_known"

@@ -52,7 +52,7 @@ OFTEN = 2
 """Number of searches of an unchanged machine from which its steps are written down."""
 
 BASE, THEN = cast(tuple[int, ...], tuple(map(np.int64, range(2))))
-"""Levels of a profile: its first step, and that which a search has reached."""
+"""Levels of a profile: its first step, and the current step of a search."""
 
 RELEASE, OCCUPY = cast(tuple[int, ...], tuple(map(np.int64, range(2))))
 """Kinds of changes, at the end and at the start of a job."""

@@ -78,7 +78,7 @@ def _obstacles(simulation: Any, readers: Sequence[Any]) -> Iterator[str]:
         yield from _obstacles_of_dispatch(simulation)
         return
     if type(simulation.cluster) is not Nodes:
-        yield f"the seats of a pipeline are compiled on counted nodes only, found {simulation.cluster!r}"
+        yield f"the seats of a pipeline are compiled on homogeneous nodes only, found {simulation.cluster!r}"
     seats = [seat for seat in SEATS if isinstance(getattr(policy, seat), External)]
     if len(seats) != 1:
         yield f"one open seat is needed, found {len(seats)}"

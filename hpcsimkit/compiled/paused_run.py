@@ -140,7 +140,7 @@ class PausedRun(ABC):
 
 
 class PausedPipeline(PausedRun):
-    """A run of a pipeline with an open seat, on counted nodes.
+    """A run of a pipeline with an open seat, on homogeneous nodes.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Scheduling passes of a pipeline on counted nodes beside the windows of a calendar, and with gates.
+"""Scheduling passes of a pipeline on homogeneous nodes beside the windows of a calendar, and with gates.
 
 Mirrors :class:`~hpcsimkit.kernel.pipeline.Pipeline` and the backfillers, for all orders at once; no pass is
 skipped, and no block of the queue.

@@ -1,4 +1,4 @@
-"""The loop of preemptive schedulers that distribute counted nodes or machines anew at every event.
+"""The loop of preemptive schedulers that distribute homogeneous nodes or machines anew at every event.
 
 Mirrors :mod:`hpcsimkit.policies.preempting.replanning`.
 """

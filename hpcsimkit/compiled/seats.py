@@ -1,7 +1,7 @@
 """A run that pauses at an open seat: the same events and passes, in parts.
 
-Mirrors :class:`~hpcsimkit.kernel.pipeline.Pipeline` with one open seat, on counted nodes, by the rules of the
-textbook or of the published simulators.
+Mirrors :class:`~hpcsimkit.kernel.pipeline.Pipeline` with one open seat, on homogeneous nodes, by the rules of
+the textbook or of the published simulators.
 """
 
 from __future__ import annotations

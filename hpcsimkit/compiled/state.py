@@ -115,7 +115,7 @@ class Run(NamedTuple):
     expected : array of int64, shape (2, jobs that can run at once)
         Expected end [s] and row of the running jobs, in this order.
     positions : array of int32, shape (2, jobs)
-        Positions of the start and of the end of each job among all starts and ends, on counted nodes.
+        Positions of the start and of the end of each job among all starts and ends, on homogeneous nodes.
     counters : array of int64
         Number of free nodes, running jobs, starts, passes and submissions, at the positions named above.
     """

@@ -58,7 +58,7 @@ def obstacles(setup: Setup, workload: Workload, cluster: AnyCluster, policy: Pip
     """Yield the reasons why the compiled simulator cannot run a pipeline whose jobs may be stopped."""
     if type(cluster) is not Nodes:
         names = [name for name in OPTIONS if name in setup.given] or ["a preemptor"]
-        yield f"it knows {' and '.join(names)} on counted nodes only"
+        yield f"it knows {' and '.join(names)} on homogeneous nodes only"
     if type(setup.outages) not in SOURCES:
         yield f"it knows no outages {setup.outages!r}"
     if setup.begun is not None:

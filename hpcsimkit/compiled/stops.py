@@ -1,4 +1,4 @@
-"""Jobs on counted nodes that are stopped and come back, and the outages that stop them.
+"""Jobs on homogeneous nodes that are stopped and come back, and the outages that stop them.
 
 Mirrors :mod:`hpcsimkit.kernel.failures`, and ``Run.on_stop``. Nodes that are out of order are running jobs
 without a submission: they have rows of their own behind those of the jobs, and are expected to end when the

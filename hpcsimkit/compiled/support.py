@@ -204,7 +204,7 @@ def _obstacles_of_cluster(cluster: AnyCluster, rules: type[EventOrder]) -> Itera
     elif type(cluster) not in (Nodes, Machines):
         yield f"it knows no {type(cluster).__name__}"
     elif rules is DirlabOrder and type(cluster) is not Nodes:
-        yield "with the rules of published simulators, it knows counted nodes only"
+        yield "with the rules of published simulators, it knows homogeneous nodes only"
 
 
 def _obstacles_of_begun(simulation: Parameters, begun: Begun | None) -> Iterator[str]:

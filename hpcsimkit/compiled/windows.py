@@ -1,4 +1,4 @@
-"""Windows of a calendar, in which counted nodes are gone, and passes beside them.
+"""Windows of a calendar, in which homogeneous nodes are gone, and passes beside them.
 
 Mirrors :mod:`hpcsimkit.cluster.calendar`, and what pipelines do if there is one.
 """

@@ -163,7 +163,7 @@ def comparison_parts(runs: Sequence[Run], metrics: Iterable[str] | None = None) 
     if any(cell.startswith(BEST) for row in rows for cell in row):
         yield f"{BEST} best of its column"
     if all(run.metrics.get("max_wait_time") == 0 for run in runs):
-        yield "load: no job waits under any policy; a higher --load-factor tells policies apart"
+        yield "load: no job waits under any policy; raise --load-factor to separate policies"
     yield from (f"{run.policy}: {note}" for run in runs for note in run.notes)
     partitions = list(dict.fromkeys(name for run in runs for name in run.waits))
     if partitions:

@@ -103,7 +103,7 @@ class Source(RunTable):
     machines : str or list of tables, optional
         Path of a file of machines, or the tables of such a file; see :mod:`hpcsimkit.cluster.files`. Or name
         of machines; see :func:`hpcsimkit.experiments.parts.named_parts.machines_named`. By default a cluster
-        of counted (homogeneous) nodes.
+        of homogeneous nodes.
     machines_sha256 : str, optional
         Expected SHA-256 of the file of machines.
     partitions : str or list of tables, optional
@@ -147,7 +147,7 @@ class Source(RunTable):
     skip : int
         Number of first jobs to leave out before them, by submission. Default: 0.
     nodes : int, optional
-        Number of nodes of a cluster of counted nodes; by default that in the log.
+        Number of nodes of a cluster of homogeneous nodes; by default that in the log.
     load_factor : float
         Divisor of the times between submissions, 1e-6 to 1e6. Default: 1.
     size : {"requested", "allocated"}
@@ -369,7 +369,7 @@ class Source(RunTable):
 
     @cached_property
     def cluster(self) -> Machines | None:
-        """The machines; None for counted nodes."""
+        """The machines; None for homogeneous nodes."""
         if self.profile is not None:
             return self.profile.machines
         if isinstance(self.machines, list):
@@ -383,7 +383,7 @@ class Source(RunTable):
 
     @cached_property
     def scheduled(self) -> Machines | Partitions | None:
-        """The machines with their partitions, if any; None for counted nodes without partitions."""
+        """The machines with their partitions, if any; None for homogeneous nodes without partitions."""
         if self.profile is not None:
             return self.profile.partitions
         if self.partitions is None:

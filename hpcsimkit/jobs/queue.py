@@ -161,7 +161,8 @@ class JobQueue:
     def table(self) -> NDArray[np.int64]:
         """Rows ``index, size, estimate`` of the waiting jobs, int64, shape (3, jobs), in stored order.
 
-        Sizes are those of the cluster: numbers of nodes with counted nodes, otherwise ``cluster.size_of``.
+        Sizes are those of the cluster: numbers of nodes with homogeneous nodes, otherwise
+        ``cluster.size_of``.
 
         The table is maintained from its first use until the queue is short again.
         """

@@ -242,7 +242,7 @@ class Actions(Capacity):
         self.listener.on_suspend(self.jobs[row], allocation)
 
     def resumes(self, job: Job) -> bool:
-        """Return whether a suspended job could go on now: on its machines, or on any counted nodes."""
+        """Return whether a suspended job could go on now: on its machines, or on any homogeneous nodes."""
         had = self.suspended[job.index]
         level = self.free if had.memory is None else self.free + had.memory
         if self.calendar:
@@ -251,7 +251,7 @@ class Actions(Capacity):
         return bool(np.min(level - had.allocation) >= 0)
 
     def resume(self, job: Job) -> None:
-        """Let a suspended job go on, on its machines, or on any counted nodes.
+        """Let a suspended job go on, on its machines, or on any homogeneous nodes.
 
         Raises
         ------

@@ -56,7 +56,7 @@ class Begun:
         time is over by `at` have ended.
     allocations : mapping of int to Allocation
         Allocations of started jobs by row, on the whole cluster; by default the choice of the cluster, which
-        with counted nodes is the only one.
+        with homogeneous nodes is the only one.
     partitions : mapping of int to str
         Names of the partitions in which jobs started, by row; by default the first one that admits the job.
     rejected : collection of int

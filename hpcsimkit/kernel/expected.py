@@ -20,7 +20,7 @@ def needs_machines(job: Job, system: System) -> bool:
     """Return whether the choice of machines matters for a job.
 
     It matters for per-node requests, exclusive machines and required features; it does not matter for pooled
-    requests and on counted nodes.
+    requests and on homogeneous nodes.
     """
     cluster = system.cluster
     return isinstance(cluster, Machines) and not cluster.need(job).by_totals

@@ -151,7 +151,7 @@ class FailureEvents:
     def _by_start(self, job: Job) -> tuple[int, int]:
         return self._run.system.ledger.starts[job.index], job.index
 
-    # --- counted nodes -----------------------------------------------------------------------------------
+    # --- homogeneous nodes ----------------------------------------------------------------------------------
 
     def _fail_nodes(self, outage: Outage) -> int:
         """Stop the jobs on nodes from a position on; return the number of nodes that are there to fail.

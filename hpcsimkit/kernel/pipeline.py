@@ -256,8 +256,8 @@ class Pipeline(Policy):
     def schedule(self, system: System) -> Asking | None:
         """Run one scheduling pass; see the class.
 
-        Without decisions to yield before a job is blocked, and with counted nodes, a plain loop produces the
-        same schedule faster.
+        Without decisions to yield before a job is blocked, and with homogeneous nodes, a plain loop produces
+        the same schedule faster.
         """
         queue, filler, settling = system.queue, self._filler, self._settling
         if (

@@ -62,7 +62,7 @@ class Repeated:
     passes : array of int64, shape (passes, 2)
         Number of the scheduler, and number of actions before each pass.
     allocations : sequence of Allocation
-        Allocations of the starts, in their order; empty with counted nodes.
+        Allocations of the starts, in their order; empty with homogeneous nodes.
     state : str
         Hash of the state of the run after these passes.
     memory : object

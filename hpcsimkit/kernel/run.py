@@ -105,7 +105,7 @@ class Run(Scheduler):
         self._restart = parameters.setup.restart
         self.down: list[tuple[int, int, Allocation]] = []
         self.planned: set[int] = set()
-        self._down_nodes = 0, 0  # since when, and how many, by the calendar of counted nodes
+        self._down_nodes = 0, 0  # since when, and how many, by the calendar of homogeneous nodes
         self._failures: FailureEvents | None = None
         self.calendar = parameters.setup.calendar.on(workload)
         self._follow(self.calendar)

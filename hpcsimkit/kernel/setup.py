@@ -171,7 +171,7 @@ class Setup:
 
     cluster: AnyCluster | int | None = field(
         default=None,
-        metadata=_about(meaning="Cluster of the run", decides="schedule", unset="that in the log"),
+        metadata=_about(meaning="Cluster of the run", decides="schedule", unset="auto"),
     )
     seed: int = field(
         default=0,
@@ -204,7 +204,7 @@ class Setup:
             meaning="Whether each job waits for its preceding job (SWF fields 17 and 18), and for the jobs "
             "in its column dependency",
             decides="schedule",
-            unset="no dependencies",
+            unset="none",
         ),
     )
     gates: tuple[Gate, ...] = field(
@@ -224,9 +224,10 @@ class Setup:
         metadata=_about(
             key="licenses",
             metavar="NAMES",
-            meaning="Licences of the whole cluster, such as matlab:10,ansys:2, for which jobs of the log ask",
+            meaning="Licences of the whole cluster, such as matlab:10,ansys:2; without it, requests of the "
+            "log for licences are ignored",
             decides="schedule",
-            unset="those of the log are ignored",
+            unset="none",
             recorded=lambda licenses: {"licenses": dict(licenses)},
         ),
     )
@@ -259,9 +260,9 @@ class Setup:
             key="restart",
             metavar="TEXT",
             meaning="Rules of stopped jobs: preempted=continue or anew, delay, limit, checkpoint, "
-            "checkpoint_cost, cost",
+            "checkpoint_cost, cost; by default preempted jobs continue and failed jobs begin anew, at once",
             decides="schedule",
-            unset="preempted jobs continue, failed ones begin anew, all at once",
+            unset="unset",
             recorded=lambda restart: {"restart": dict(vars(restart))},
         ),
     )
@@ -273,9 +274,10 @@ class Setup:
             least=1,
             most=LONGEST,
             metavar="S",
-            meaning="Scheduling interval [s], 1 or more: passes happen only at its multiples",
+            meaning="Scheduling interval [s], 1 or more: passes happen only at its multiples, instead of at "
+            "every submission and end",
             decides="schedule",
-            unset="at every submission and end",
+            unset="unset",
         ),
     )
     event_order: EventOrder = field(
@@ -305,7 +307,7 @@ class Setup:
         metadata=_about(
             meaning="Time at which the policy takes over, and the jobs that have started by then",
             decides="schedule",
-            unset="an empty cluster at the first submission",
+            unset="none",
             recorded=lambda begun: {"begun": begun.record},
         ),
     )
@@ -317,7 +319,7 @@ class Setup:
             meaning="Time from which the policy schedules, in seconds or as a date; starts before it are "
             "those of the log or, with 'TIME, POLICY', of another policy",
             decides="schedule",
-            unset="the first submission",
+            unset="unset",
             recorded=lambda begin_at: {"begin_at": begin_at.record},
         ),
     )
@@ -327,9 +329,10 @@ class Setup:
             key="simulator",
             kind=str,
             choices=("auto", "simpy", "compiled"),
-            meaning="Program that simulates, with equal schedules; compiled: plain pipelines, with [fast]",
+            meaning="Program that simulates, with equal schedules; compiled: plain pipelines, with [fast]; "
+            "auto: compiled where possible, once there are many jobs",
             decides="nothing",
-            unset="auto: compiled where possible, once there are many jobs",
+            unset="auto",
         ),
     )
 

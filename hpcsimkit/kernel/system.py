@@ -98,7 +98,7 @@ class System(Actions):
     restart : Restart
         Rules of stopped jobs: what they keep of their work, and when they may start again.
     allocations : list of Allocation or None
-        Allocation of each job; None with counted nodes.
+        Allocation of each job; None with homogeneous nodes.
     events : list of int
         Starts (rows) and ends (complements of rows) in chronological order; on machines only.
     service_time : ServiceTime or None

@@ -53,7 +53,7 @@ COMPLEMENTS = (
     "Jobs that complement each other (one takes the GPUs, another the memory) may add up to more than their "
     "machine; all its lanes are then as much lower as it takes."
 )
-STRETCH = "of all such stretches the one at 90 % by mean wait over the policies, the same for each"
+STRETCH = "the window of this length at the 90th percentile of mean wait over the policies, the same for each"
 COUNTED = "Nodes are only counted in a run; their numbers are given afterwards."
 
 

@@ -85,7 +85,7 @@ def _when_started(result: Result, begin: int, jobs: int) -> int:
 def plot_gantt(results: Given, ax: Any = None, *, window: tuple[int, int] | None = None) -> Any:
     """Draw the allocations of jobs as rectangles, coloured by start mode.
 
-    For counted nodes, node numbers are assigned after the run by a sweep (`assign_nodes`); a job has a
+    For homogeneous nodes, node numbers are assigned after the run by a sweep (`assign_nodes`); a job has a
     rectangle for each range of consecutive nodes. Machines have a band each, the first on top, and jobs that
     share one have lanes in it. The height of a lane is the largest share of the machine's resources that its
     job takes, so that the blank share is free of each resource. Jobs that complement each other (one takes
@@ -267,7 +267,7 @@ def _packed(items: Items, size: int, begin: int, end: int) -> Parts:
 
 
 def _nodes_of(result: Result, begin: int, end: int) -> Parts:
-    """Return the rectangles in a window on counted nodes, with heights in nodes."""
+    """Return the rectangles in a window on homogeneous nodes, with heights in nodes."""
     ran, down = np.flatnonzero(result.finished), result.downtime
     items = Items.of(result, ran, result.workload.column("nodes")[ran])
     items = items.beside(down, np.zeros(0, dtype=np.int64) if down is None else down.amount)

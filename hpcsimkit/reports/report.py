@@ -301,8 +301,8 @@ def _plain(value: Any) -> bool:
 def _remarks(workload: Mapping[str, Any]) -> Iterator[tuple[str, list[tuple[str, str]]]]:
     """Yield headings with rows (reason, number of jobs), for skipped and for noted jobs."""
     for key, heading, nothing in (
-        ("skipped", "Jobs skipped, and why", "no job was skipped"),
-        ("notes", "Jobs noted, and why", ""),
+        ("skipped", "Skipped jobs", "no job was skipped"),
+        ("notes", "Data repairs", ""),
     ):
         rows = [(reason, f"{count:,}") for reason, count in workload.get(key, {}).items()]
         if rows or nothing:

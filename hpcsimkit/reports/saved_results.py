@@ -144,7 +144,7 @@ def _check_kinds(provenance: Mapping[str, Any], metrics: Mapping[str, Mapping[st
 
 
 def _cluster(place: Path, provenance: Mapping[str, Any]) -> Machines | None:
-    """Return the machines; None for counted nodes."""
+    """Return the machines; None for homogeneous nodes."""
     return Machines.read(place / "machines.csv") if provenance.get("machines") else None
 
 

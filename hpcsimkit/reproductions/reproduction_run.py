@@ -105,7 +105,7 @@ class ReproductionRun:
         if not self._alone:
             return reproduction.conclude(self.store, self.place)
         lines = "\n".join(f"- {line}" for line in reproduction.prepare())
-        return Conclusion([], f"# {reproduction.title.partition(':')[0]}: rivals alone\n\n{lines}")
+        return Conclusion([], f"# {reproduction.title.partition(':')[0]}: baselines alone\n\n{lines}")
 
     def _perform(self, quiet: bool, say: Callable[[str], None]) -> None:
         tasks = self._tasks

@@ -95,7 +95,7 @@ class Attempts:
     work, lost : array of int64, shape (attempts,)
         Work that counts, and work that is lost [s].
     placements : Placements, optional
-        Allocation of each attempt to machines; None with counted nodes.
+        Allocation of each attempt to machines; None with homogeneous nodes.
     partition : array of str, shape (attempts,), optional
         Name of the partition of each attempt; None without partitions.
 
@@ -187,7 +187,7 @@ class Downtime:
     start, end : array of int64, shape (outages,)
         Beginning and end [s].
     machine : array of int64, shape (outages,)
-        Number of the machine; 0 with counted nodes.
+        Number of the machine; 0 with homogeneous nodes.
     amounts : array of int64, shape (outages, resources)
         Amount of each resource, or number of nodes.
     """

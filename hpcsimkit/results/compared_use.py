@@ -73,7 +73,7 @@ class ComparedUse:
 
     @cached_property
     def resources(self) -> tuple[str, ...]:
-        """Resources that are compared; none for counted nodes."""
+        """Resources that are compared; none for homogeneous nodes."""
         result = self.validation.result
         if result.placements is None:
             return ()

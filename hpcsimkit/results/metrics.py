@@ -532,7 +532,7 @@ def _held(result: Result, selection: Selection) -> float:
 
 
 def _of_resources() -> Iterator[Metric]:
-    """Yield the metrics of machine resources; undefined with counted nodes."""
+    """Yield the metrics of machine resources; undefined with homogeneous nodes."""
     for resource, words in RESOURCE_NAMES.items():
         yield Metric(
             f"{resource}_utilisation",

@@ -1,4 +1,4 @@
-"""Node numbers of jobs, assigned after a run on counted (homogeneous) nodes."""
+"""Node numbers of jobs, assigned after a run on homogeneous nodes."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ class Placements:
     def of(
         cls, cluster: AnyCluster, allocations: Sequence[Allocation | None] | None, events: Sequence[int] = ()
     ) -> Placements | None:
-        """Return the table of allocations, one per job or None if it never ran; None with counted nodes."""
+        """Return the table of allocations, one per job (None: never ran); None with homogeneous nodes."""
         if allocations is None or not isinstance(cluster, Machines):
             return None
         given = [(row, allocation) for row, allocation in enumerate(allocations) if allocation is not None]

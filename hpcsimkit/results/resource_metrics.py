@@ -1,6 +1,6 @@
 """Metrics of machine resources: utilisation, fragmentation, locality and turnaround.
 
-All are pure functions of a result; NaN with counted nodes or if there is nothing to measure.
+All are pure functions of a result; NaN with homogeneous nodes or if there is nothing to measure.
 """
 
 from __future__ import annotations

@@ -73,7 +73,7 @@ class Result:
     passes : int
         Number of scheduling passes.
     placements : Placements, optional
-        Allocation of each job to machines; None with counted nodes.
+        Allocation of each job to machines; None with homogeneous nodes.
     started_in : array of str, shape (jobs,), optional
         Name of the partition in which each job started, empty for rejected jobs; None without partitions.
     simulator : str

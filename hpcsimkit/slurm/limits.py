@@ -34,7 +34,7 @@ class Ask(NamedTuple):
     place : int
         Place of its association.
     qos : tuple of Qos
-        QOS whose limits hold, that which comes first in front.
+        QOS with valid limits, by precedence.
     amounts : mapping of str to float
         Amounts that it asks for, or has, in all.
     nodes : float

@@ -36,8 +36,8 @@ class Conservative(Backfiller):
 
     On machines, a reservation holds the first machines that are free throughout its slot; at its start, the
     job may be placed on any machines where it delays no other reservation. As long as all waiting jobs have
-    pooled requests, reservations hold only totals, as on counted nodes. If this changes when a job ends or
-    arrives, the plan is rebuilt, and no reservation moves to a later time.
+    pooled requests, reservations hold only totals, as on homogeneous nodes. If this changes when a job ends
+    or arrives, the plan is rebuilt, and no reservation moves to a later time.
 
     The guarantees hold as long as estimates are upper bounds and jobs start as soon as they are allowed to.
     When a job exceeds its estimate, gets a new estimate, is held or rejected, or when passes occur only at

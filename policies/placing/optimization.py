@@ -53,7 +53,7 @@ class Optimization(Policy):
         Maximum number of candidate jobs, >= 1; by default all waiting jobs are candidates.
     node_limit : int or None
         Maximum number of branch-and-bound nodes on machines; the best set found within the limit is used.
-        None for the optimal set, which may take very long. On counted nodes the set is always optimal.
+        None for the optimal set, which may take very long. On homogeneous nodes the set is always optimal.
 
     Examples
     --------
@@ -149,7 +149,7 @@ class Optimization(Policy):
 
 
 def _on_nodes(values: Values, jobs: list[Job], system: System) -> Chosen:
-    """Return the best set on counted nodes."""
+    """Return the best set on homogeneous nodes."""
     return [(jobs[place], None) for place in choose(values, [job.nodes for job in jobs], system.free)]
 
 

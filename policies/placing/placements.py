@@ -2,7 +2,7 @@
 
 All placements rank the machines and support any request. A per-node request takes the best machines. A pooled
 request takes as much as possible from each machine, best machine first, except under breadth-first placement.
-On counted (homogeneous) nodes, placements have no effect.
+On homogeneous nodes, placements have no effect.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A guard around any order: who has waited much longer than others do on average goes first."""
+"""A guard around any order: jobs that have waited much longer than the average are promoted."""
 
 from __future__ import annotations
 

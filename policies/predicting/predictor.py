@@ -14,7 +14,7 @@ __all__ = ["Predictor"]
 
 
 class Predictor(Parameters):
-    """A predictor of run times that learns on line, from jobs that have ended only.
+    """A predictor of run times that learns online, from jobs that have ended only.
 
     Each run works on its own copy, so any state that :meth:`reset` stores belongs to that run alone.
 

@@ -401,7 +401,7 @@ def test_clear_words_for_what_makes_no_sense() -> None:
         trainer("dras-dql", other).train()
     wrong = dras_environment(env.episodes, 9, 100, window=4)
     with pytest.raises(
-        UsageError, match=r"JobsAndNodes\(.*nodes=9.* needs 9 counted nodes, found Nodes\(count=8\)"
+        UsageError, match=r"JobsAndNodes\(.*nodes=9.* needs 9 homogeneous nodes, found Nodes\(count=8\)"
     ):
         wrong.reset(seed=0)
 

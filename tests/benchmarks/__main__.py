@@ -236,7 +236,7 @@ MEASURES = {
         ("packing", machines.packing), ("episodes", machines.episodes),
         ("window", agents.window), ("pairs", agents.pairs), ("inspector", agents.inspector),
         ("training", agents.training), ("inference", agents.inference), ("backfilling", agents.backfilling),
-        ("games", agents.games), ("shares", shares.shares),
+        ("games", agents.games), ("batches", agents.batches), ("shares", shares.shares),
         ("preemptive", simulators.preemptive), ("futures", simulators.futures),
         ("slurm", slurm.measure), ("advice", slurm.advice),
         ("sweep", sweeps.overhead), ("finished", sweeps.finished), ("workers", sweeps.workers),
@@ -244,7 +244,7 @@ MEASURES = {
 }  # fmt: skip
 
 UNITS = {"month": "jobs", "slurm": "jobs", "advice": "futures", "preemptive": "jobs", "futures": "futures", "outages": "jobs", "corners": "jobs", "speed": "jobs", "compiled": "jobs", "table": "jobs", "metrics": "jobs", "packing": "decisions",
-         "episodes": "episodes", "games": "episodes", "window": "steps", "pairs": "steps", "inspector": "steps", "training": "steps", "inference": "answers", "backfilling": "steps"}  # fmt: skip
+         "episodes": "episodes", "games": "episodes", "window": "steps", "pairs": "steps", "inspector": "steps", "training": "steps", "inference": "answers", "backfilling": "steps", "batches": "steps"}  # fmt: skip
 
 FILES = (
     {name: [file] for name, file in LOGS.items()}
@@ -272,6 +272,7 @@ QUICK = [
     ("training", "16 jobs", "MaskablePPO, 32 x 128, batch 512", 3),
     ("training", "16 jobs", "maskable-ppo of the kit, the same settings", 3),
     ("training", "16 jobs", "PPO of the kit, the same settings", 3),
+    *(("batches", "16 episodes", way, 3) for way in ("make, DummyVecEnv", "make_vec", "SchedulingVecEnv")),
     ("inference", "85-32-16", "dense", 3),
     ("inference", "128 x 6-32-16-8-1", "slots", 3),
     ("backfilling", "lublin-1", "random, environment alone", 3),

@@ -54,7 +54,7 @@ def _compile_baselines(env: Any, episodes: int) -> None:
 
 
 def window(traces: Path, source: str, policy: str, repetitions: int) -> dict[str, float]:
-    """Choose among 16 jobs of a log of 5 000 on counted nodes."""
+    """Choose among 16 jobs of a log of 5 000 on homogeneous nodes."""
     from hpcsimkit import External, Pipeline
     from hpcsimkit.agents.spaces.encoders import QueueWindow
     from hpcsimkit.agents.spaces.episodes import Fixed
@@ -198,6 +198,37 @@ TRAININGS = {
     "PPO of the kit": _own_ppo,
 }
 """Trainings by the names of their cases."""
+
+
+def batches(traces: Path, source: str, policy: str, repetitions: int) -> dict[str, float]:
+    """Step 16 episodes of the order seat side by side with random valid actions: steps/s of a way to do so."""
+    import gymnasium
+
+    from hpcsimkit.rl import SchedulingVecEnv
+
+    name, many, steps, best = "hpcsimkit/Order-v0", 16, 1_000, float("inf")
+    rng = np.random.default_rng(1)
+    if policy == "make, DummyVecEnv":
+        from stable_baselines3.common.vec_env import DummyVecEnv
+
+        batch: Any = DummyVecEnv([lambda: gymnasium.make(name)] * many)
+    elif policy == "make_vec":
+        batch = gymnasium.make_vec(name, num_envs=many, vectorization_mode="vector_entry_point")
+    else:
+        batch = SchedulingVecEnv(gymnasium.make(name).unwrapped, many)
+
+    def valid() -> Any:
+        if policy == "make_vec":
+            return batch.unwrapped.action_masks()
+        return np.array(batch.env_method("action_masks"))
+
+    batch.reset()
+    for _ in range(repetitions):
+        began = time.process_time()
+        for _ in range(steps):
+            batch.step((rng.random((many, 16)) * valid()).argmax(axis=1))
+        best = min(best, time.process_time() - began)
+    return {"seconds": best, "per_second": steps * many / best}
 
 
 def inference(traces: Path, source: str, policy: str, repetitions: int) -> dict[str, float]:

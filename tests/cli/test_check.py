@@ -189,7 +189,7 @@ def test_an_agent(cli: CLI) -> None:
         ("mine:Clairvoyant", "fails 'run times not known before the end'"),
         ("mine:AMask", "an encoder, a reward or an agent's file can be checked, found the class AMask"),
         ("mine:Neither", "can be checked, found the class Neither"),
-        ("mine:NUMBER", "'mine:NUMBER' is no policy and no stage of one: it is a int"),
+        ("mine:NUMBER", "a function of mine that returns one; found a int"),
         ("mine:Length(widht=2)", "'mine:Length(widht=2)': got an unexpected keyword argument 'widht'; parameters: scale"),
         ("mine:Lenght", "'mine:Lenght': mine has no 'Lenght'"),
         ("sjff+easy", "unknown policy 'sjff' in 'sjff+easy'; nearest: sjf"),

@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 import subprocess
+from collections.abc import Iterator
 from importlib.metadata import EntryPoint
 from itertools import islice
 
 import numpy as np
 import pytest
+import typer
 
 from hpcsimkit._version import __version__
 from hpcsimkit.agents.catalogue import MASKS
+from hpcsimkit.cli import groups
+from hpcsimkit.cli.flags import OF_CLUSTERS, OF_JOBS, OF_RUNS
 from hpcsimkit.experiments.parts import registry
 from hpcsimkit.experiments.parts.catalogue import entries
 from hpcsimkit.io import catalogue
+from hpcsimkit.run import app
 from hpcsimkit.workloads import read_swf
 
 COMMANDS = [
@@ -76,11 +82,86 @@ def test_version(cli) -> None:
     assert cli("--version") == (0, f"hpcsimkit {__version__}\n", "")
 
 
+DEFAULT = re.compile(r"\[([^\[\]]*)\]$")
+"""The default at the end of a description."""
+
+CLAUSE = re.compile(r"\b(that|those|they|not|no|as|is|are)\b")
+"""Words of a default that is described instead of given: [auto], [unset] or [none] with a sentence before."""
+
+
+def each_option() -> Iterator[tuple[str, str, str]]:
+    """Yield the command, the parameter and the description of every option that is shown."""
+    program = typer.main.get_command(app)
+    groups = [("", program), ("generate ", program.commands["generate"])]
+    for prefix, group in groups:
+        for name, command in group.commands.items():
+            context = program.context_class(command, info_name=name)
+            for each in command.get_params(context):
+                record = each.get_help_record(context)
+                if record is not None and each.param_type_name == "option":
+                    yield f"{prefix}{name}", each.name, record[1]
+
+
+def test_defaults_are_values() -> None:
+    found = {(command, name): DEFAULT.search(text) for command, name, text in each_option()}
+    defaults = {where: match[1] for where, match in found.items() if match}
+    assert len(defaults) > 200
+    assert {"auto", "unset", "none", "all", "0", "run"} <= set(defaults.values())
+    assert {where: text for where, text in defaults.items() if CLAUSE.search(text)} == {}
+
+
+def test_every_shared_option_has_a_group() -> None:
+    """An option of several commands is looked for under its group, and no group names what is nowhere."""
+    commands: dict[str, set[str]] = {}
+    for command, name, _ in each_option():
+        commands.setdefault(name, set()).add(command)
+    known = set().union(*groups.OPTIONS.values())
+    assert sum(map(len, groups.OPTIONS.values())) == len(known), "an option is in one group"
+    assert known - set(commands) == set()
+    apart = {name for name, of in commands.items() if len(of) > 2} - known
+    assert apart == {"policy", "policies", "help"}
+
+
+LEFT_OUT = {
+    "train": {*OF_JOBS, *OF_CLUSTERS} - {"allow_code"},  # keys of its file
+    "learn": {"load_factor", "slurm"},  # a study changes the load itself
+    "validate": {"load_factor"},  # a record has the load that it has
+    "explain": {*OF_CLUSTERS} - {"allow_code"},  # decisions of one pipeline
+}
+"""Shared options that a command does not take."""
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["compare", "sweep", "validate", "predict", "advise", "what-if", "explain", "evaluate", "learn", "train"],
+)
+def test_commands_that_simulate_share_one_base_of_options(command: str) -> None:
+    options = {name for of, name, _ in each_option() if of == command}
+    base = {*OF_JOBS, *OF_CLUSTERS, *OF_RUNS}
+    assert base - options == LEFT_OUT.get(command, set())
+
+
+def test_help_is_in_groups(cli) -> None:
+    headings = re.findall(r"^(\w+):$", cli("compare", "--help").out, re.MULTILINE)
+    assert headings == ["Arguments", "Options", "Input", "Cluster", "Rules", "Output", "Execution"]
+    headings = re.findall(r"^(\w+):$", cli("--help").out, re.MULTILINE)
+    assert headings == ["Options", "Simulate", "Analyse", "Learn", "Tools"], "each command has a group"
+
+
+def test_a_former_name_works_and_says_so(cli) -> None:
+    former, now = cli("policies"), cli("parts", "policies")
+    assert (former.code, former.out) == (0, now.out)
+    assert former.err == (
+        "hpcsimkit: `policies` has become `parts policies`; the former name works until version 1.1\n"
+    )
+    assert "\n  policies " not in cli("--help").out
+
+
 # --- policies --------------------------------------------------------------------------------------------
 
 
 def test_policies_are_all_listed_and_can_be_made(cli) -> None:
-    lines = cli("policies").out.splitlines()
+    lines = cli("parts", "policies").out.splitlines()
     for entry in entries():
         line = next(line for line in lines if line.split(",")[0].split()[0:1] == [entry.name])
         assert entry.kind in line

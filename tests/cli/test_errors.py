@@ -266,7 +266,10 @@ def test_modules_that_cannot_be_imported(apart, log, tmp_path, module, text, mes
 
 def test_names_that_are_no_policies(apart, log, mine) -> None:
     assert "mine has no 'Nobody'" in apart("compare", log, "-p", "mine:Nobody").line()
-    assert "'mine:number' is no policy" in apart("compare", log, "-p", "mine:number").line()
+    assert (
+        "'mine:number' is a function without the annotation of a policy"
+        in apart("compare", log, "-p", "mine:number").line()
+    )
 
 
 # --- the operating system --------------------------------------------------------------------------------
@@ -338,7 +341,9 @@ def test_disk_full(shell, tmp_path, workers) -> None:
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
-@pytest.mark.parametrize("arguments", [["policies"], ["compare", "tiny.swf", "-p", "fcfs", "--no-report"]])
+@pytest.mark.parametrize(
+    "arguments", [["parts", "policies"], ["compare", "tiny.swf", "-p", "fcfs", "--no-report"]]
+)
 def test_output_that_cannot_be_written(log, tmp_path, command, environment, arguments) -> None:
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
@@ -359,7 +364,11 @@ def test_streams_that_are_closed(log, tmp_path, command, environment, log_name, 
 
 def test_reader_that_has_gone(tmp_path, command, environment) -> None:
     with subprocess.Popen(
-        [*command, "policies"], cwd=tmp_path, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        [*command, "parts", "policies"],
+        cwd=tmp_path,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
     ) as process:
         assert process.stdout is not None and process.stderr is not None
         process.stdout.close()

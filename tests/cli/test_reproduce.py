@@ -68,7 +68,7 @@ def test_masked_ppo(cli, logs, tmp_path, monkeypatch) -> None:
         "  3 days of the test (30 to 60 jobs)",
         "  3 unseen days from 2021-04-01 on, thinned to as many jobs",
     ]
-    assert lines[4] == "7 agents, 2 sets of sequences with all their rivals"
+    assert lines[4] == "7 agents, 2 sets of sequences with all their baselines"
     assert lines[5].startswith("73 tasks; ")
     assert lines[-1] == "results: out/report.md"
     assert files(tmp_path / "out") == sorted([*REPORT, "reproduction.json", "reproduction.run.json"])
@@ -95,7 +95,7 @@ def test_masked_ppo_on_subsamples_alone(cli, logs, tmp_path, monkeypatch) -> Non
     small(monkeypatch, balanced_steps=1, balanced_population=2, balanced_elite=1, balanced_episodes=1)
     outcome = cli("reproduce", "masked-ppo", *logs, "--quick", "--subsamples", "--out", "out", "--workers", 1)
     assert (outcome.code, outcome.err) == (0, "")
-    assert "2 agents, 1 set of sequences with all their rivals" in outcome.out
+    assert "2 agents, 1 set of sequences with all their baselines" in outcome.out
     report = (tmp_path / "out" / "report.md").read_text()
     assert "- 4 sequences: days with more than 60 jobs have 2 random subsamples each" in report
     for row in ("random, K = 100", "BFBP", "for both, before training"):

@@ -76,7 +76,7 @@ def test_the_whole_of_it(cli: CLI, files: list[str], tmp_path: Path) -> None:
     lines = outcome.out.splitlines()
     assert lines[0].startswith("Sierra: 128 nodes of 2 CPUs and 4 GPUs; 1 job sets to learn from")
     assert lines[1:3] == ["sierra.csv: 2 job sets for Sierra", "mine-Summit.csv: 2 job sets for Summit"]
-    assert lines[3] == "11 agents, 12 sets of sequences with all their rivals"
+    assert lines[3] == "11 agents, 12 sets of sequences with all their baselines"
     assert lines[-1] == "results: out/report.md"
     report = (tmp_path / "out" / "report.md").read_text()
     page_is_whole(report)

@@ -53,7 +53,7 @@ def test_the_whole_of_it(cli: CLI, logs: list[str], tmp_path: Path) -> None:
     lines = outcome.out.splitlines()
     assert lines[0].startswith("Theta-2022: jobs on 26 nodes (sizes / 10, rounded up), equation 1: ")
     assert lines[1].startswith("HPC2N: jobs on 256 nodes, equation 2: ")
-    assert lines[2] == "15 agents, 4 sets of sequences with all their rivals"
+    assert lines[2] == "15 agents, 4 sets of sequences with all their baselines"
     assert lines[-1] == "results: out/report.md"
     report = (tmp_path / "out" / "report.md").read_text()
     page_is_whole(report)

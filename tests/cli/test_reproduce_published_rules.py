@@ -38,7 +38,7 @@ def test_the_whole_of_it(cli: CLI, log: str, tmp_path: Path) -> None:
     assert (outcome.code, outcome.err) == (0, "")
     lines = outcome.out.splitlines()
     assert lines[0] == "Lublin-1: 3 100 jobs, 256 nodes, with requested times of their own"
-    assert lines[1] == "19 sets of sequences with all their rivals"
+    assert lines[1] == "19 sets of sequences with all their baselines"
     assert lines[-1] == "results: out/report.md"
     report = (tmp_path / "out" / "report.md").read_text()
     for heading in ("Published numbers, computed again", "One rule a case", "One rule at a time",

@@ -109,7 +109,7 @@ def test_the_whole_of_it(cli: CLI, logs: list[str], tmp_path: Path) -> None:
     assert lines[0] == (
         "Lublin-1: 3 200 jobs, the first 640 to learn from; 2 sequences of 1024 of the rest to be tested on"
     )
-    assert lines[2] == "6 agents, 5 sets of sequences with all their rivals"
+    assert lines[2] == "6 agents, 5 sets of sequences with all their baselines"
     assert lines[-1] == "results: out/report.md"
     report = (tmp_path / "out" / "report.md").read_text()
     for heading in ("In short, as published", "In short, on unseen jobs",

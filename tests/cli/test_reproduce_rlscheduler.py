@@ -33,7 +33,7 @@ def test_one_log(cli: CLI, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     command = ("reproduce", "rlscheduler", "lublin-1.swf", "--quick", "--out", "out", "--workers", 1)
     outcome = cli(*command)
     assert (outcome.code, outcome.err) == (0, "")
-    assert outcome.out.splitlines()[1] == "2 agents, 2 sets of sequences with all their rivals"
+    assert outcome.out.splitlines()[1] == "2 agents, 2 sets of sequences with all their baselines"
     report = (tmp_path / "out" / "report.md").read_text()
     assert "| log | *FCFS* | FCFS | *WFP3* | WFP3 | *UNICEF* | UNICEF | *SJF* | SJF | *F1* | F1 |" in report
     assert "\n| Lublin-1, with backfilling | 235.82 | " in report

@@ -68,7 +68,7 @@ def test_the_whole_of_it(cli: CLI, logs: list[str], tmp_path: Path) -> None:
     assert lines[0] == (
         "Lublin: 1 400 jobs, the first 280 to learn from; 2 sequences of 256 of the rest to be tested on"
     )
-    assert lines[2] == "10 agents, 6 sets of sequences with all their rivals"
+    assert lines[2] == "10 agents, 6 sets of sequences with all their baselines"
     assert lines[-1] == "results: out/report.md"
     report = (tmp_path / "out" / "report.md").read_text()
     for heading in ("Table 4, as published", "Table 4, on unseen jobs", "Table 5",

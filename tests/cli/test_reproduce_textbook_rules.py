@@ -61,7 +61,7 @@ def test_the_whole_of_it(cli: CLI, logs: list[str], tmp_path: Path) -> None:
             "mine: 1 400 jobs, 1 skipped (run time unknown), 1 skipped (larger than the machine of 256 "
             "nodes), the first 280 to learn from; 2 sequences of 256 of the rest to be tested on"
         ),
-        "8 agents, 2 sets of sequences with all their rivals",
+        "8 agents, 2 sets of sequences with all their baselines",
     ]
     assert lines[-1] == "results: out/report.md"
     report = (tmp_path / "out" / "report.md").read_text()

@@ -46,7 +46,7 @@ def test_a_file(cli: CLI, file: Path, tmp_path: Path) -> None:
     ]  # fmt: skip
     assert {row["status"] for row in rows} == {"done"}
     assert len(rows) == 12
-    assert cli("sweep", "--status", "out").out == "12 cells: 12 done, 0 failed, 0 begun, 0 waiting\n"
+    assert cli("sweep", "--status", "out").out == "12 cells: 12 completed, 0 failed, 0 running, 0 pending\n"
     provenance = json.loads((tmp_path / "out" / "provenance.json").read_text())
     assert provenance["cells"] == {"done": 12}
     assert cli("sweep", "out/sweep.toml", "--out", "again", "-q") == (0, "", "")
@@ -100,7 +100,7 @@ def test_shards_and_what_they_collect(cli: CLI, file: Path, tmp_path: Path) -> N
     assert "out: a folder of a sweep is needed" in cli("sweep", "s.toml", "--out", "out", "--collect").line()
     assert not (tmp_path / "out").exists()
     first = cli("sweep", "s.toml", "--out", "out", "--shard", "1/2")
-    assert first.out.splitlines()[0] == "12 cells: 6 done, 0 failed, 0 begun, 6 waiting"
+    assert first.out.splitlines()[0] == "12 cells: 6 completed, 0 failed, 0 running, 6 pending"
     line = cli("sweep", "s.toml", "--out", "out", "--collect").line()
     assert line == "out: 6 of 12 cells are missing; run their shards"
     assert cli("sweep", "s.toml", "--out", "out", "--shard", "2/2", "-q") == (0, "", "")
@@ -234,7 +234,7 @@ def test_failed_cells_and_another_try(cli: CLI, apart: CLI, file: Path, tmp_path
     rows = rows_of(tmp_path / "out")
     assert [row["status"] for row in rows] == ["done", "failed"] * 6
     state = cli("sweep", "--status", "out").out
-    assert "12 cells: 6 done, 6 failed" in state
+    assert "12 cells: 6 completed, 6 failed" in state
     assert "failed: mine:Slow at t=" in state
     (tmp_path / "mine.py").write_text(POLICY.replace("if not", "if 0 and not"))
     assert apart("sweep", "s.toml", "-p", "fcfs", "-p", "mine:Slow", "--out", "out", "-q").code == 0

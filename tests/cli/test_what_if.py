@@ -64,7 +64,7 @@ def test_without_partitions(cli: CLI, weeks: Path) -> None:
         ("1.node+=2", "'1.node+=2': unknown key 'node'; nearest: nodes, order, max_nodes"),
         (
             "1.in_use.gpus=2",
-            "partition '1': in_use of counted nodes needs at least 1 of nodes, found 2 of gpus",
+            "partition '1': in_use of homogeneous nodes needs at least 1 of nodes, found 2 of gpus",
         ),
         ("1.in_use.nodes+=2", "1.in_use.nodes is unlimited: += needs a present value"),
         (

@@ -652,7 +652,7 @@ POLICIES: dict[str, Policy] = {
 
 
 def on_each_kind(workload: Workload, policy: Policy, size: int) -> None:
-    """Check that counted nodes, one large machine and many small ones give one schedule."""
+    """Check that homogeneous nodes, one large machine and many small ones give one schedule."""
     expected = Simulation(workload, policy, Nodes(size)).run()
     for cluster in (Machines.of(1, cpus=size), Machines.of(size, cpus=1), Machines.of(size, cores=1)):
         result = Simulation(workload, policy, cluster).run()

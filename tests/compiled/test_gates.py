@@ -238,7 +238,7 @@ def test_what_may_never_start_is_rejected_with_those_that_follow() -> None:
         (
             "fcfs",
             {"cluster": Machines.of(2, cpus=64)},
-            "it knows AfterJobs and ArrayLimits on counted nodes only",
+            "it knows AfterJobs and ArrayLimits on homogeneous nodes only",
         ),
         ("random", {}, "it knows no RandomOrder() with AfterJobs and ArrayLimits"),
         ("fcfs+easy++", {}, "with AfterJobs and ArrayLimits"),

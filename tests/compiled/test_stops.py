@@ -276,12 +276,16 @@ class OwnOutages(OutageSource):
         ("slurm+easy", {"restart": Restart(delay=1)}, "no SlurmMultifactor() where jobs may be stopped"),
         ("fcfs+preempt(grace_time=5)", {}, "no suspensions and no grace"),
         ("fcfs+preempt(mode=suspend)", {}, "no suspensions and no grace"),
-        ("fcfs+preempt", {"cluster": Machines.of(2, cpus=64)}, "it knows a preemptor on counted nodes only"),
+        (
+            "fcfs+preempt",
+            {"cluster": Machines.of(2, cpus=64)},
+            "it knows a preemptor on homogeneous nodes only",
+        ),
         ("fcfs+easy++", {"restart": Restart(delay=1)}, "where jobs may be stopped"),
         (
             "fcfs",
             {"restart": Restart(delay=1), "cluster": Machines.of(2, cpus=64)},
-            "it knows restart on counted nodes only",
+            "it knows restart on homogeneous nodes only",
         ),
     ],
 )

@@ -65,7 +65,7 @@ class OwnOrder(DirlabOrder):
         ("fcfs+easy", {"period": 60}, "no period"),
         ("fcfs+easy", {"event_order": DirlabOrder()}, "backfiller EASY()"),
         ("fcfs", {"event_order": OwnOrder()}, "no order of events 'dirlab'"),
-        ("fcfs", {"event_order": DirlabOrder(), "cluster": FOUR}, "counted nodes only"),
+        ("fcfs", {"event_order": DirlabOrder(), "cluster": FOUR}, "homogeneous nodes only"),
         ("fcfs+round-robin", {"cluster": FOUR}, "the placement RoundRobin() is not compiled"),
         ("fcfs", {"cluster": LIMITED}, "no LimitedMachines"),
         ("fcfs", {"cluster": FOUR, "begun": Begun(5, {0: 3, 1: 3})}, "the running jobs do not fit"),

@@ -1,4 +1,4 @@
-"""Windows of a calendar on counted nodes: equal schedules on both simulators."""
+"""Windows of a calendar on homogeneous nodes: equal schedules on both simulators."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def test_long_queues(policy: str) -> None:
         ({"begun": Begun(3000, {0: 2900})}, "no past of a begun run"),
         (
             {"cluster": Machines.of(2, cpus=64), "calendar": Calendar([Window(5, 9, machines=(0,))])},
-            "a calendar on counted nodes only",
+            "a calendar on homogeneous nodes only",
         ),
         ({"policy": "oracle-srtf"}, "it knows no calendar"),
     ],

@@ -1,4 +1,4 @@
-"""Conservative backfilling on counted nodes, written from the page of the semantics and free of the kit's code.
+"""Conservative backfilling on homogeneous nodes, written from the page of the semantics and free of the kit's code.
 
 Plain lists; the profile is made from scratch in each pass. It takes minutes for logs of tens of thousands of jobs.
 A job is a tuple ``(submit, run, estimate, nodes)``; a run time above the estimate exceeds it.

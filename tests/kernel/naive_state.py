@@ -1,6 +1,6 @@
 """The state of a naive simulator of all features together: jobs, machines, and what is free when.
 
-Counted nodes are one machine on which each job asks for its nodes, and a cluster without partitions is a single
+Homogeneous nodes are one machine on which each job asks for its nodes, and a cluster without partitions is a single
 one.
 """
 
@@ -156,13 +156,13 @@ class NaiveState:
         self.facts = Facts([job.submit for job in self.jobs])
         self.gates = Gates(wishes, pools, self.facts)
         self.now = 0
-        self.turned = -1
-        """Until when the calendar has been followed: its changes come after outages."""
+        self.turned = 0
+        """Until when the calendar has been followed: its changes come after outages, but not at the beginning."""
 
     # --- capacity ------------------------------------------------------------------------------------
 
     def gone(self, at: int) -> Given:
-        """Counted nodes that are gone."""
+        """Homogeneous nodes that are gone."""
         return {0: (sum(w.nodes for w in self.windows if w.start <= at < w.end),)} if self.counted else {}
 
     def level(self, at: int, without: Sequence[Job] = ()) -> Level:

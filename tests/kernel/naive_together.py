@@ -23,7 +23,7 @@ from tests.kernel.naive_state import (
 
 
 class Together(NaiveState):
-    """FCFS or SJF, with or without EASY and preemption by tiers, on counted nodes, machines or partitions."""
+    """FCFS or SJF, with or without EASY and preemption by tiers, on homogeneous nodes, machines or partitions."""
 
     def __init__(self, *given: Any, **options: Any) -> None:
         super().__init__(*given, **options)

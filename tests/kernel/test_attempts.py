@@ -386,7 +386,7 @@ def test_intervals_of_checkpoints() -> None:
         ),
         (
             {"outages": Outages([Outage(5, 9, machines=("x",))])},
-            "the cluster has counted nodes, found machine 'x'",
+            "the cluster has homogeneous nodes, found machine 'x'",
         ),
         ({"outages": [Outage(5, 9)]}, "outages needs an OutageSource"),
         ({"outages": Failures(mtbf=0, repair=5)}, "mtbf needs a positive number, found 0"),

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from hpcsimkit.cluster.calendar import Calendar, Window
 from hpcsimkit.cluster.machines import Machines
+from hpcsimkit.cluster.outages import Outage, Outages
 from hpcsimkit.cluster.partitions import Partition, Partitions
 from hpcsimkit.errors import ScheduleError, UsageError
 from hpcsimkit.experiments.parts.registry import make
@@ -193,16 +194,24 @@ def test_wrong_calendars() -> None:
         run(jobs, "fcfs", cluster=Machines.of(4, cpus=1), calendar=DRAIN)
     with pytest.raises(UsageError, match="windows at 12 s: 5 nodes are gone at once, of 4"):
         run(jobs, "fcfs", calendar=Calendar([Window(10, 20, 3), Window(12, 15, 2)]))
-    with pytest.raises(UsageError, match="the cluster has counted nodes, found machine 'node1'"):
+    with pytest.raises(UsageError, match="the cluster has homogeneous nodes, found machine 'node1'"):
         run(jobs, "fcfs", calendar=Calendar([Window(10, 20, machines=("node1",))]))
     with pytest.raises(UsageError, match="reservations for users or accounts need machines: Nodes"):
         run(jobs, "fcfs", calendar=Calendar([Window(10, 20, users=(1,))]))
     partitions = Partitions([Partition("a", nodes=4), Partition("b", nodes=4)])
     placed = Workload({**jobs.columns, "partition": [1]}, labels={"partition": ("a", "b")})
-    with pytest.raises(UsageError, match="a calendar needs counted nodes or machines"):
+    with pytest.raises(UsageError, match="a calendar needs homogeneous nodes or machines"):
         run(placed, "fcfs", cluster=partitions, calendar=DRAIN)
     with pytest.raises(UsageError, match="know no calendar"):
         run(jobs, "fcfs", calendar=DRAIN, event_order=DirlabOrder())
+
+
+def test_what_is_gone_when_the_run_begins_is_gone_before_the_first_outage() -> None:
+    """The outage finds no node that it could take; at 5 s, it comes before the window of that instant."""
+    jobs = workload([(0, 1, 1, 1), (5, 1, 1, 1)], 3)
+    calendar = Calendar([Window(0, 1, 3), Window(5, 6, 3)])
+    outages = Outages([Outage(0, 3, 3), Outage(5, 8, 3)])
+    assert run(jobs, "fcfs", calendar=calendar, outages=outages).start_time.tolist() == [1, 8]
 
 
 # --- against naive simulators ----------------------------------------------------------------------------

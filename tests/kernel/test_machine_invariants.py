@@ -1,4 +1,4 @@
-"""What must hold on machines, for every order, placement and backfilling; and machines against counted nodes."""
+"""What must hold on machines, for every order, placement and backfilling; and machines against homogeneous nodes."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ BACKFILLINGS = [
 
 QUICK = [name for name in NAMES["order"] if name not in SIMULATES]
 
-# --- machines against counted nodes ------------------------------------------------------------------------
+# --- machines against homogeneous nodes ------------------------------------------------------------------------
 
 
 def same_on_machines(jobs: Workload, name: str, size: int, **options: Any) -> None:
-    """Check that counted nodes, one large machine and many small ones give one schedule."""
+    """Check that homogeneous nodes, one large machine and many small ones give one schedule."""
     expected = run(jobs, name, cluster=size, **options)
     for cluster in (Machines.of(1, cpus=size), Machines.of(size, cpus=1)):
         result = run(jobs, name, cluster=cluster, **options)

@@ -448,8 +448,8 @@ def test_jobs_that_fit_are_within_the_limits(window: int | None) -> None:
 
 def test_limits_that_are_refused() -> None:
     for machines, part, found in (
-        (None, {"nodes": 4, "in_use": {"cpus": 3}}, "in_use of counted nodes needs at least 1 of nodes, found 3 of cpus"),
-        (None, {"nodes": 4, "in_use": {"nodes": 0}}, "in_use of counted nodes needs at least 1 of nodes, found 0 of nodes"),
+        (None, {"nodes": 4, "in_use": {"cpus": 3}}, "in_use of homogeneous nodes needs at least 1 of nodes, found 3 of cpus"),
+        (None, {"nodes": 4, "in_use": {"nodes": 0}}, "in_use of homogeneous nodes needs at least 1 of nodes, found 0 of nodes"),
         (TWO, {"in_use": {"gpu": 3}}, "in_use needs amounts of nodes, cpus, found 'gpu'"),
         (TWO, {"in_use": 3}, "in_use needs amounts by resource, found 3"),
     ):  # fmt: skip

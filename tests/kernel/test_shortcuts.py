@@ -249,7 +249,7 @@ def test_the_oldest_jobs_are_kept_until_one_leaves(order: str, taken: Any) -> No
 
 
 def test_the_plain_loop_is_for_pipelines_with_a_blocked_head(taken: Any) -> None:
-    """Others run in full, also on counted nodes without any open seat."""
+    """Others run in full, also on homogeneous nodes without any open seat."""
     full = taken(Pipeline, "_run_in_full")
     for seed in range(10):
         (rows, size), order = crowd(seed), sorted(ORDERS)[seed % len(ORDERS)]

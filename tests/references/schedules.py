@@ -96,7 +96,7 @@ def accasim(
     return simulator.mapper.additional_data[0].starts
 
 
-# --- pybatsim: counted nodes, reservations --------------------------------------------------------------
+# --- pybatsim: homogeneous nodes, reservations --------------------------------------------------------------
 
 
 class Batsim:

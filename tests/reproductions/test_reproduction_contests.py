@@ -168,7 +168,7 @@ class Duels(PaperReproduction):
 
 def test_agents_are_trained_once_then_everybody_runs(tmp_path: Path) -> None:
     duels = Duels([])
-    assert list(duels.prepare()) == ["2 agents, 2 sets of sequences with all their rivals"]
+    assert list(duels.prepare()) == ["2 agents, 2 sets of sequences with all their baselines"]
     trainings, runs = duels.stages()
     assert [task.name for task in trainings] == ["one", "two"]
     assert all(isinstance(task, Training) for task in trainings)

@@ -372,7 +372,7 @@ def test_who_needs_a_trained_partner_is_trained_later(paper: PaperReproduction) 
     hours = [task.size / paper.rates[task.kind] for task in first]
     assert hours == sorted(hours, reverse=True), "the longest first"
     assert len(runs) == len(rows_of(paper))
-    assert list(paper.prepare())[-1] == "5 agents, 1 set of sequences with all their rivals"
+    assert list(paper.prepare())[-1] == "5 agents, 1 set of sequences with all their baselines"
 
 
 # --- who meets ---------------------------------------------------------------------------------------------
@@ -581,7 +581,7 @@ def test_tables_of_all_logs() -> None:
     assert headings[3] == f"minus {F1_ROW}"
     cells = {line[0]: line for line in lines}
     assert list(cells) == [f"{SJF_ROW} ▲", f"**{F1_ROW}**", "SJF, EASY ▼", "*a* ▼", "*b* ▲", "*c*"]
-    assert cells[f"**{F1_ROW}**"][1:5] == ["16.00", "16.00 to 16.00", "rival", ""]
+    assert cells[f"**{F1_ROW}**"][1:5] == ["16.00", "16.00 to 16.00", "baseline", ""]
     assert cells["*a* ▼"][1] == "11.50"
     assert cells["*a* ▼"][3:5] == ["-4.50", "-28.1 %"]
     assert cells["*a* ▼"][7:] == ["0.0234*", "8 : 0"]
@@ -592,11 +592,11 @@ def test_tables_of_all_logs() -> None:
     assert findings(log, other).tabulated("relative").headings == ["", "log", "two"]
     both = rows_in("relative", log, other)
     assert both["*a*"][1:] == ["-28.1 % ▼", "+43.8 % ▲"]
-    assert both[SJF_ROW][1:] == ["+6.2 % ▲", "rival"]
-    assert both[F1_ROW][1:] == ["rival", "+100.0 % ▲"]
+    assert both[SJF_ROW][1:] == ["+6.2 % ▲", "baseline"]
+    assert both[F1_ROW][1:] == ["baseline", "+100.0 % ▲"]
     typical = rows_in("typical", log, other)
-    assert typical[SJF_ROW][1:] == ["1.062 (1.062 to 1.062)", "rival"]
-    assert typical[F1_ROW][1:] == ["rival", "2.000 (2.000 to 2.000)"]
+    assert typical[SJF_ROW][1:] == ["1.062 (1.062 to 1.062)", "baseline"]
+    assert typical[F1_ROW][1:] == ["baseline", "2.000 (2.000 to 2.000)"]
     assert rows_in("promises", log)[SJF_ROW][1] == "8 of 1 600 (0.5 %)"
 
 

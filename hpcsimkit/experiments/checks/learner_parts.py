@@ -73,7 +73,7 @@ def check_encoder(
         Seat whose decisions it encodes.
     cluster : Cluster or int, optional
         Machines, or number of nodes; by default, machines of three types at the seats ``placement`` and
-        ``dispatch``, elsewhere counted nodes of several numbers.
+        ``dispatch``, elsewhere homogeneous nodes of several numbers.
     seed : int
         Random seed of the workloads, 0 or more. Default: 0.
     oracle : bool

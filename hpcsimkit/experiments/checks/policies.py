@@ -65,8 +65,8 @@ def check_policy(
     cluster : Cluster or int, optional
         Machines (or number of nodes) for the runs. By default, a policy that selects machines, in a placement
         stage or itself (:attr:`Policy.selects_machines <hpcsimkit.kernel.policy.Policy.selects_machines>`),
-        runs on six machines of three types; any other policy runs on counted nodes, where there is no machine
-        to select. A policy that selects machines itself gets jobs that share one machine each.
+        runs on six machines of three types; any other policy runs on homogeneous nodes, where there is no
+        machine to select. A policy that selects machines itself gets jobs that share one machine each.
 
     Returns
     -------
@@ -174,10 +174,10 @@ def _selects_machines(part: Parameters) -> bool:
 
 
 def _not_checked(part: Parameters) -> str:
-    """Return the note on a part that selects machines but ran on counted nodes only."""
+    """Return the note on a part that selects machines but ran on homogeneous nodes only."""
     if isinstance(part, Placement):
-        return f"not checked: {part!r}, which changes nothing on counted nodes"
-    return f"not checked: the machine selection of {part!r}, since counted nodes have no machines"
+        return f"not checked: {part!r}, which changes nothing on homogeneous nodes"
+    return f"not checked: the machine selection of {part!r}, since homogeneous nodes have no machines"
 
 
 def _cluster_of(workload: Workload, cluster: AnyCluster | int | None) -> AnyCluster:

@@ -83,10 +83,10 @@ class Goal(NamedTuple):
         return cls(metrics, longest_wait)
 
     def loss(self, figures: Figures, reference: Figures, rival: Figures | None = None) -> float:
-        """Return the logarithm of the metrics relative to a rival, plus a penalty.
+        """Return the logarithm of the metrics relative to a baseline, plus a penalty.
 
-        Without a rival, it is the mean logarithm relative to the reference. With one, it is the mean of that
-        mean and of the worst metric: all metrics are to become better than those of the rival.
+        Without a baseline, it is the mean logarithm relative to the reference. With one, it is the mean of
+        that mean and of the worst metric: all metrics are to become better than those of the baseline.
 
         All metrics are of the same jobs; those of the reference are of FCFS with EASY.
         """

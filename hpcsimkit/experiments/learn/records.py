@@ -246,7 +246,7 @@ def _roles(outcome: Mapping[str, Any]) -> dict[str, str]:
 
 def _class_table(frame: pandas.DataFrame, by: str) -> Table:
     """Return the table of one criterion."""
-    headings = (by, "jobs", "wait [h]", "rival's [h]", "slowdown", "rival's", "longest [d]", "rival's [d]")
+    headings = (by, "jobs", "wait [h]", "baseline [h]", "slowdown", "baseline", "longest [d]", "baseline [d]")
     hours = [frame[f"{who}_wait"] / 3600 for who in WHO]
     slowdowns = [frame[f"{who}_slowdown"] for who in WHO]
     days = [frame[f"{who}_longest_wait"] / 86_400 for who in WHO]

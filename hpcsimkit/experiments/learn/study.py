@@ -51,10 +51,10 @@ class Study:
     """The whole way from a log to a tested policy.
 
     The heuristics are simulated on the first two parts, the past; the best one that keeps the limits there is
-    the rival. The parameters of the order are searched on the past, and the result is simulated on line,
-    predictions included. If the rival is better, it is chosen instead. A guard, if asked for, is put around a
-    learned order. The third part is simulated once, as the end of the whole log, and then under changed
-    conditions.
+    the baseline. The parameters of the order are searched on the past, and the result is simulated online,
+    predictions included. If the baseline is better, it is chosen instead. A guard, if asked for, is put
+    around a learned order. The third part is simulated once, as the end of the whole log, and then under
+    changed conditions.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""The work of a study as tasks: simulations on line, and a search over recorded predictions."""
+"""The work of a study as tasks: online simulations, and a search over recorded predictions."""
 
 from __future__ import annotations
 
@@ -251,7 +251,7 @@ class Search(Task):
         return self.evaluations
 
     def inputs(self) -> Any:
-        """Return the jobs, the recording, the rival, the goal and the effort."""
+        """Return the jobs, the recording, the baseline, the goal and the effort."""
         parts = {name: mask.astype(np.int64) for name, mask in self.parts.items()}
         effort = [self.evaluations, self.seed, VERSIONS]
         rival = self.recording.settings.policy_named(self.rival)

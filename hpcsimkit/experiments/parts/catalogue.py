@@ -61,7 +61,7 @@ def entries() -> list[Entry]:
 
 
 def parts(kind: str | None = None) -> list[Entry]:
-    """Return all parts of a kind, or of all kinds.
+    """Return all parts of a kind, or of all kinds; ``"policies"`` are the parts of policies of all kinds.
 
     Plug-ins of that kind are imported for their descriptions; modules of the kit are only parsed, since some
     need PyTorch.
@@ -76,9 +76,11 @@ def parts(kind: str | None = None) -> list[Entry]:
     if kind in others:
         return others[kind]()
     policies = entries()
+    if kind == "policies":
+        return policies
     if kind is None:
         return [*policies, *(part for listed in others.values() for part in listed())]
-    kinds = dict.fromkeys([*(entry.kind for entry in policies), "plug-in", *others])
+    kinds = dict.fromkeys([*(entry.kind for entry in policies), "plug-in", "policies", *others])
     if kind not in kinds:
         raise UsageError(f"unknown kind of parts {kind!r}{nearest(kind, kinds)}")
     return [entry for entry in policies if entry.kind == kind]

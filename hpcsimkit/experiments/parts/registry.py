@@ -176,7 +176,8 @@ def _made(part: Part, folder: str | None, trust: Trust) -> Policy | Mapping[str,
     for seat, kind in STAGES.items():
         if isinstance(made, kind):
             return {seat: made}
-    raise UsageError(f"{part.text!r} is no policy and no stage of one: it is {type(made).__name__}")
+    kinds = ", ".join(kind.__name__ for kind in KINDS)
+    raise UsageError(f"{part.text!r} must return one of {kinds}; found {type(made).__name__}")
 
 
 def _factory(part: Part, folder: str | None, trust: Trust) -> Any:
@@ -199,7 +200,7 @@ def _registered(part: Part) -> Callable[[], Callable[..., Any]]:
     if key.endswith(FILE_ENDING):
         raise UsageError(f"{key!r} is a file: which policy of it is meant? {key}:Name")
     close = close_words(lowered, [*known, *ALIASES, *others])
-    hint = f"nearest: {', '.join(close)}" if close else "`python -m hpcsimkit.run policies` lists them"
+    hint = f"nearest: {', '.join(close)}" if close else "`python -m hpcsimkit.run parts policies` lists them"
     where = f" in {name!r}" if key != name else ""
     raise UsageError(f"unknown policy {key!r}{where}; {hint}")
 

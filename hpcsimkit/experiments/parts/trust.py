@@ -120,13 +120,13 @@ name it without consent: --allow-code json
             if _is_class_of(_returned(found), kinds):
                 return found
             raise UsageError(
-                f"{part!r} is no policy and no stage of one, but a function that does not say that it makes "
-                f"one: def {found.__name__}(...) -> Policy"
+                f"{part!r} is a function without the annotation of a policy or stage that it returns: "
+                f"def {found.__name__}(...) -> Policy"
             )
         is_class = f"the class {found.__name__}" if isinstance(found, type) else f"a {type(found).__name__}"
         raise UsageError(
-            f"{part!r} is no policy and no stage of one: it is {is_class}; a class of that kind is needed, "
-            f"or a function of {module.__name__.partition('@')[0]} that makes one"
+            f"{part!r} must be a subclass of {', '.join(kind.__name__ for kind in kinds)}, or a function of "
+            f"{module.__name__.partition('@')[0]} that returns one; found {is_class}"
         )
 
     def check_name(self, part: str, folder: str | None = None) -> None:

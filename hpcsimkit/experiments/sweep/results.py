@@ -40,25 +40,25 @@ class State:
 
     Parameters
     ----------
-    done, failed, begun, waiting : int
-        Numbers of cells: with an outcome, failed, begun without an outcome so far, and not begun.
+    completed, failed, running, pending : int
+        Numbers of cells by the state of their runs; a run that was interrupted counts as running.
     reasons : mapping of str to int
         Number of failed cells by reason.
     rate : float
         Finished cells per second, over the last 100 of them; 0 if fewer than two are finished.
     """
 
-    done: int
+    completed: int
     failed: int
-    begun: int
-    waiting: int
+    running: int
+    pending: int
     reasons: Counter[str]
     rate: float
 
     @property
     def seconds_left(self) -> float | None:
         """Estimated remaining time [s]; None if no rate is known."""
-        left = self.begun + self.waiting
+        left = self.running + self.pending
         return left / self.rate if self.rate else None if left else 0.0
 
 
@@ -172,13 +172,13 @@ def state_lines(state: State) -> Iterator[str]:
 
     >>> for line in state_lines(State(6, 1, 2, 1, Counter({"no jobs": 1}), 0.5)):
     ...     print(line)
-    10 cells: 6 done, 1 failed, 2 begun, 1 waiting
+    10 cells: 6 completed, 1 failed, 2 running, 1 pending
     0.5 cells/s, about 6 s left
     1 failed: no jobs
     """
-    total = state.done + state.failed + state.begun + state.waiting
-    numbers = f"{state.done} done, {state.failed} failed, {state.begun} begun, {state.waiting} waiting"
-    yield f"{total} cells: {numbers}"
+    total = state.completed + state.failed + state.running + state.pending
+    numbers = f"{state.completed} completed, {state.failed} failed, {state.running} running"
+    yield f"{total} cells: {numbers}, {state.pending} pending"
     if state.rate and state.seconds_left:
         yield f"{state.rate:.3g} cells/s, about {grouped(state.seconds_left)} s left"
     for count, text in of_reasons(state.reasons):

@@ -31,7 +31,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Verdict:
-    """Own rewards of an agent and of its rivals on the same windows, and its behaviour there.
+    """Own rewards of an agent and of its baselines on the same windows, and its behaviour there.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ class Verdict:
 
     @property
     def comparisons(self) -> Mapping[str, Comparison]:
-        """Paired comparisons with the rivals over the windows."""
+        """Paired comparisons with the baselines over the windows."""
         return compared(self.agent, self.rivals)
 
     @property
@@ -58,7 +58,7 @@ class Verdict:
         return all(each.difference.mean > 0 and each.is_significant for each in self.comparisons.values())
 
     def lines(self) -> Iterator[str]:
-        """Yield what the agent does, what it earns beside its rivals, and maybe a warning."""
+        """Yield what the agent does, what it earns beside its baselines, and maybe a warning."""
         yield self._choices()
         against = ", ".join(
             f"{name} {self.rivals[name].mean():.4g} (p = {_p(each)})"
@@ -104,7 +104,7 @@ def verdict_on(
     seat: Callable[[Answering], Policy],
     reward: Callable[[], Reward],
 ) -> Verdict:
-    """Simulate an agent and its rivals on the same windows.
+    """Simulate an agent and its baselines on the same windows.
 
     Parameters
     ----------

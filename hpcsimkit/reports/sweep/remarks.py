@@ -29,7 +29,7 @@ def remarks_on(table: SweepTable) -> Iterator[str]:
         idle = int((done["max_wait_time"] == 0).sum())
         if idle:
             of = f"{idle} of {len(done)} cells"
-            yield f"load: no job waits in {of}; a higher load_factor tells policies apart"
+            yield f"load: no job waits in {of}; raise load_factor to separate policies"
     yield from _on_seeds(table)
 
 

@@ -188,7 +188,8 @@ def mean_ratios(table: SweepTable, metric: str) -> DataFrame:
     from scipy import stats
 
     found, rows = ratios(table, metric), []
-    conditions = len(table.cells.drop_duplicates(list(table.conditions)))
+    by = list(table.conditions)
+    conditions = len(table.cells.drop_duplicates(by)) if by else 1
     for policy in table.policies:
         own = found[found[POLICY] == policy] if len(found) else found.reindex(columns=["ratio", "rank"])
         known = own["ratio"].dropna().to_numpy(dtype=np.float64)

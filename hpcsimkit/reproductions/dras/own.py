@@ -278,7 +278,7 @@ class OwnReproduction(PaperReproduction):
 
 
 class OwnFindings(PaperFindings):
-    """Measurements of DRAS and its rivals, and pictures of the synthetic jobs."""
+    """Measurements of DRAS and its baselines, and pictures of the synthetic jobs."""
 
     def figures(self) -> Iterator[tuple[str, Figure]]:
         yield from super().figures()

@@ -129,7 +129,7 @@ class PaperReproduction:
             yield f"{sets} with heuristics only"
         else:
             agents = len(self.trained)
-            yield f"{agents} agent{'s' * (agents != 1)}, " * bool(agents) + f"{sets} with all their rivals"
+            yield f"{agents} agent{'s' * (agents != 1)}, " * bool(agents) + f"{sets} with all their baselines"
 
     @property
     def compared(self) -> list[Learner]:

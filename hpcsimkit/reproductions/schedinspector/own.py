@@ -79,7 +79,7 @@ class Explaining(Task):
 
 
 class OwnFindings(PaperFindings):
-    """Measurements of inspectors and their rivals, and the observations of one of them."""
+    """Measurements of inspectors and their baselines, and the observations of one of them."""
 
     @cached_property
     def explanation(self) -> Explanation:

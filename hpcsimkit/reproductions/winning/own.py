@@ -45,7 +45,7 @@ RECIPE = "predicted-aging"
 AGED = "aged(mean=1)+easy-weighted(mean=1)"
 
 MAIN = (*RIVALS, f"{RIVAL}{TESTS}", RECIPE, f"{RECIPE}{TESTS}", f"{AGED}+history")
-"""Policies by name: the rivals, and the new ones."""
+"""Policies by name: the baselines, and the new ones."""
 
 PARTS = (
     f"{AGED}+live-history",
@@ -304,7 +304,7 @@ class Found:
 
     @property
     def ratios(self) -> Table:
-        """Ratios of all policies to the rival, over all logs."""
+        """Ratios of all policies to the baseline, over all logs."""
         rows = []
         for policy in self._rows[1:]:
             slowdown, wait, longest = (
@@ -329,7 +329,7 @@ class Found:
 
     @property
     def with_tests(self) -> Table:
-        """Ratios of the rivals with tests to the same ones without."""
+        """Ratios of the baselines with tests to the same ones without."""
         rows = []
         for rival in (each for each in (*RIVALS, RECIPE) if f"{each}{TESTS}" in self._rows):
             slowdown, wait, longest = (
@@ -349,7 +349,7 @@ class Found:
 
     @property
     def by_log(self) -> Table:
-        """The rival on each log, and the ratios of the main policies to it."""
+        """The baseline on each log, and the ratios of the main policies to it."""
         main = MAIN[len(RIVALS) :]
         rows = []
         for log in self._logs:

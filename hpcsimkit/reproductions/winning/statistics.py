@@ -41,7 +41,7 @@ class Blocks(NamedTuple):
 
 
 class Pooled(NamedTuple):
-    """Ratios to the rival, pooled over logs.
+    """Ratios to the baseline, pooled over logs.
 
     Parameters
     ----------

@@ -349,7 +349,7 @@ def test_a_wrong_placement_fails(placement: Placement, problem: str) -> None:
 
 def test_a_placement_that_does_nothing_is_said_so() -> None:
     report = check_policy(make("fcfs+best-fit+easy"), cluster=16)
-    assert report.notes == ("not checked: BestFit(), which changes nothing on counted nodes",)
+    assert report.notes == ("not checked: BestFit(), which changes nothing on homogeneous nodes",)
     assert str(report).endswith(report.notes[0])
     assert not check_policy(make("fcfs+best-fit+easy")).notes
 
@@ -384,7 +384,7 @@ def test_machines_that_are_not_checked_are_said_so() -> None:
     report = check_policy(make("bfbp"), cluster=16)
     assert report.workloads == 4
     assert report.notes == (
-        "not checked: the machine selection of BestFitBinPacking(), since counted nodes have no machines",
+        "not checked: the machine selection of BestFitBinPacking(), since homogeneous nodes have no machines",
     )
 
 

@@ -446,7 +446,7 @@ def test_state_of_an_unfinished_sweep(tmp_path: Path) -> None:
         folder.mkdir()
         write_record(folder / file, {"reason": "no luck"})
     state = SweepResults(tmp_path / "out").state()
-    assert (state.done, state.failed, state.begun, state.waiting) == (3, 1, 1, 1)
+    assert (state.completed, state.failed, state.running, state.pending) == (3, 1, 1, 1)
     assert state.reasons == {"no luck": 1}
     many = replace(state, reasons=Counter({f"reason {number}": number for number in range(1, 9)}))
     assert [*state_lines(many)][-2:] == ["4 failed: reason 4", "6 failed, for 3 other reasons"]
