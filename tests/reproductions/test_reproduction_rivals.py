@@ -60,6 +60,10 @@ def test_below_for_sure_by_both_tests() -> None:
     assert table["*lucky*"].startswith("-") and not table["*lucky*"].endswith("*")
 
 
-@pytest.mark.parametrize("name", SYSTEMS)
-def test_every_reproduction_knows_the_flag(name: str) -> None:
+HEURISTICS_ALONE = {"winning"}
+"""Reproductions that compare nothing but heuristics: the flag would leave out nothing."""
+
+
+@pytest.mark.parametrize("name", [name for name in SYSTEMS if name not in HEURISTICS_ALONE])
+def test_every_reproduction_with_agents_knows_the_flag(name: str) -> None:
     assert RIVALS in reproduction_named(name).flags
