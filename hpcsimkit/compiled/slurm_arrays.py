@@ -379,12 +379,15 @@ def nodes_of(places: Places, partitions: Partitions, steps: int) -> state.Nodes:
         found=np.empty((slots, count), dtype=np.int64),
         known=np.zeros((4, state.KNOWN * len(masks)), dtype=np.int64),
         latest=np.zeros(len(masks), dtype=np.int64),
+        equal=np.zeros((4, len(places.needs)), dtype=np.int64),
         chosen=np.zeros((count, 1 + resources), dtype=np.int64),
         wanted=np.zeros(resources, dtype=np.int64),
         missing=np.zeros(resources, dtype=np.int64),
         least=np.zeros((count, resources), dtype=np.int64),
+        planned=np.empty((3, steps), dtype=np.int64),
+        shut=np.zeros(count, dtype=np.uint8),
         fits=np.full((2, len(places.needs)), -1, dtype=np.int64),
-        counters=np.zeros(7, dtype=np.int64),
+        counters=np.zeros(8, dtype=np.int64),
     )
 
 

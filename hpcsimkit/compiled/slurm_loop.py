@@ -17,8 +17,8 @@ from hpcsimkit.compiled.slurm_places import (
     fits_free,
     make_plan,
     occupy,
+    place_with_a_group,
     reserve,
-    rounded,
 )
 from hpcsimkit.compiled.slurm_priority import (
     begin_usage,
@@ -452,7 +452,7 @@ def _backfill(
     _count_none(run)
     last = _last_candidate(jobs, limits, nodes, run, now)
     if last >= 0:
-        make_plan(clocks, nodes, run, now)
+        make_plan(nodes, run, now)
     for position in range(counters[LISTED]):
         ticket = run.listed[position]
         row = jobs.row[ticket]
@@ -484,12 +484,16 @@ def _plan(
     now: int,
 ) -> bool:
     """Give a job its first place in the plan, and start it if that begins now; return whether it does."""
-    length = rounded(clocks, jobs.requested_time[jobs.row[ticket]])
+    length = jobs.requested_time[jobs.row[ticket]]
     start = first_place(nodes, jobs.need[ticket], length, now, now + clocks.bf_window + 1)
     if start == NEVER:
         return False
     if start > now:
-        reserve(clocks, nodes, start, start + jobs.requested_time[jobs.row[ticket]], now)
+        if clocks.end_groups:
+            start = place_with_a_group(nodes, run, jobs.need[ticket], length, start, now)
+        if start - now > clocks.bf_window:
+            return False
+        reserve(clocks, nodes, start, start + length, now)
         return False
     run.counters[UNPLANNED] = 1
     _start(factors, jobs, limits, nodes, run, ticket, BACKFILLED, now)

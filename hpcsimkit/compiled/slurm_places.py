@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hpcsimkit.compiled.compilation import machine_code, pasted, separate
 from hpcsimkit.compiled.needs import AMOUNTS, EMPTY, EXCLUSIVE, MASK, NODES, NOW, SPREAD
@@ -25,6 +26,7 @@ from hpcsimkit.compiled.slurm_state import (
     LIKE,
     NEXT,
     PASS,
+    PLANNED,
     REQUEST,
     RUNNING,
     SEARCH,
@@ -34,6 +36,7 @@ from hpcsimkit.compiled.slurm_state import (
     Run,
 )
 from hpcsimkit.compiled.state import Integers
+from hpcsimkit.slurm.plan import GROUP
 
 NEVER = cast(int, np.int64(2**62))
 """A time after all events [s]."""
@@ -115,19 +118,22 @@ def _is_filled(nodes: Nodes) -> bool:
 
 @separate
 def choose_free(nodes: Nodes, run: Run, number: int) -> bool:
-    """Choose the first free machines that are not closed, and return whether they suffice.
+    """Choose the first free machines that are not closed, and return whether they suffice."""
+    return _choose_of(nodes, nodes.levels.levels[NOW], run.closed, number)
 
-    Mirrors ``Places.first``.
-    """
-    needs, free = nodes.levels.needs, nodes.levels.levels[NOW]
+
+@separate
+def _choose_of(nodes: Nodes, level: Integers, shut: NDArray[np.uint8], number: int) -> bool:
+    """Choose the first machines that have enough and are not shut; mirrors ``Places.first``."""
+    needs = nodes.levels.needs
     mask = needs[number, MASK]
     _begin_filling(nodes, number)
     for place in range(nodes.first_member[mask], nodes.first_member[mask + 1]):
         machine = nodes.members[place]
-        if run.closed[machine] or not _has(nodes, free, machine, number, machine):
+        if shut[machine] or not _has(nodes, level, machine, number, machine):
             continue
         if needs[number, SPREAD]:
-            _fill(nodes, free, number, machine)
+            _fill(nodes, level, number, machine)
         else:
             _choose(nodes, number, machine)
             if nodes.counters[CHOSEN] == needs[number, NODES]:
@@ -148,11 +154,11 @@ def fits_free(nodes: Nodes, run: Run, number: int) -> bool:
 
 
 @separate
-def make_plan(clocks: Clocks, nodes: Nodes, run: Run, now: int) -> None:
+def make_plan(nodes: Nodes, run: Run, now: int) -> None:
     """Let the plan hold the running jobs until their expected ends; mirrors ``Plan``."""
     resources, free = len(nodes.wanted), nodes.levels.levels[NOW]
     nodes.counters[BACKFILL] += 1
-    nodes.counters[STEPS] = len(nodes.tail)
+    nodes.counters[STEPS], nodes.counters[PLANNED] = len(nodes.tail), 0
     for machine in range(len(nodes.tail)):
         nodes.steps[machine, AT], nodes.steps[machine, NEXT] = now, -1
         nodes.tail[machine] = machine
@@ -160,7 +166,7 @@ def make_plan(clocks: Clocks, nodes: Nodes, run: Run, now: int) -> None:
             nodes.steps[machine, LEVEL + resource] = free[machine, resource]
     for place in range(run.counters[RUNNING]):
         end, row = run.expected[0, place], run.expected[1, place]
-        at = now + max(rounded(clocks, end - now), clocks.bf_resolution)
+        at = max(end, now + 1)
         for part in range(run.first[row], run.first[row] + run.part_count[row]):
             machine = run.parts[part, 0]
             step = nodes.tail[machine]
@@ -168,12 +174,6 @@ def make_plan(clocks: Clocks, nodes: Nodes, run: Run, now: int) -> None:
                 step = nodes.tail[machine] = _add_step(nodes, step, at)
             for resource in range(resources):
                 nodes.steps[step, LEVEL + resource] += run.parts[part, 1 + resource]
-
-
-@machine_code
-def rounded(clocks: Clocks, seconds: int) -> int:
-    """Return a time rounded up to the grid [s]; mirrors ``Plan.rounded``."""
-    return -(-seconds // clocks.bf_resolution) * clocks.bf_resolution
 
 
 @machine_code
@@ -217,6 +217,152 @@ def reserve(clocks: Clocks, nodes: Nodes, start: int, end: int, now: int) -> Non
     start, end = max(start // grid * grid, now), end // grid * grid
     if end > start:
         occupy(nodes, start, end, True)
+        for chosen in range(nodes.counters[CHOSEN]):
+            place = nodes.counters[PLANNED]
+            nodes.planned[0, place], nodes.planned[1, place] = start, end
+            nodes.planned[2, place] = nodes.chosen[chosen, 0]
+            nodes.counters[PLANNED] += 1
+
+
+# --- groups of running jobs --------------------------------------------------------------------------------
+
+
+@separate
+def place_with_a_group(nodes: Nodes, run: Run, number: int, length: int, start: int, now: int) -> int:
+    """Return the time from which a job has a place that has none before a time [s]; its allocation is chosen.
+
+    Mirrors ``Plan._with_a_group``.
+    """
+    equal = nodes.equal
+    if equal[PASS, number] == nodes.counters[BACKFILL] and equal[LENGTH, number] == length:
+        start = max(start, equal[BEGINNING, number])
+    found = _first_with_a_group(nodes, run, number, length, start, now)
+    equal[PASS, number], equal[LENGTH, number] = nodes.counters[BACKFILL], length
+    equal[BEGINNING, number] = found
+    return int(found)
+
+
+@separate
+def _first_with_a_group(nodes: Nodes, run: Run, number: int, length: int, start: int, now: int) -> int:
+    """Return the time from which a job has a place that has none before a time [s]."""
+    while True:
+        later = _next_edge(nodes, start)
+        _shut_others(nodes, number, start, start + length)
+        ready = _ready(nodes, run, number, now, later)
+        if ready <= start:
+            return start
+        if ready < NEVER:
+            if not _is_taken(nodes, ready, ready + length):
+                return int(ready)
+            start = ready
+        elif later == NEVER:
+            return NEVER
+        else:
+            start = later
+
+
+@machine_code
+def _next_edge(nodes: Nodes, after: int) -> int:
+    """Return the next time after another one at which a planned place begins or ends [s]."""
+    found = NEVER
+    for place in range(nodes.counters[PLANNED]):
+        for edge in range(2):
+            if after < nodes.planned[edge, place] < found:
+                found = nodes.planned[edge, place]
+    return int(found)
+
+
+@machine_code
+def _shut_others(nodes: Nodes, number: int, begin: int, end: int) -> None:
+    """Shut the machines that a request may not use, or that planned jobs have between two times [s]."""
+    mask = nodes.levels.needs[number, MASK]
+    for machine in range(len(nodes.shut)):
+        nodes.shut[machine] = 1
+    for place in range(nodes.first_member[mask], nodes.first_member[mask + 1]):
+        nodes.shut[nodes.members[place]] = 0
+    for place in range(nodes.counters[PLANNED]):
+        if nodes.planned[0, place] < end and nodes.planned[1, place] > begin:
+            nodes.shut[nodes.planned[2, place]] = 1
+
+
+@machine_code
+def _is_taken(nodes: Nodes, begin: int, end: int) -> bool:
+    """Return whether planned jobs have some of the machines that were chosen between two times [s]."""
+    for place in range(nodes.counters[PLANNED]):
+        if nodes.planned[0, place] < end and nodes.planned[1, place] > begin:
+            for chosen in range(nodes.counters[CHOSEN]):
+                if nodes.chosen[chosen, 0] == nodes.planned[2, place]:
+                    return True
+    return False
+
+
+@separate
+def _ready(nodes: Nodes, run: Run, number: int, now: int, before: int) -> int:
+    """Return when a request fits as running jobs end group by group, if it is up to a time [s].
+
+    Mirrors ``Plan._ready``.
+    """
+    _begin_with_free(nodes)
+    if _choose_of(nodes, nodes.least, nodes.shut, number):
+        return now
+    place, running, window = _on_open_from(nodes, run, 0), run.counters[RUNNING], GROUP
+    if place == running:
+        return NEVER
+    origin = _end_at(run, place, now) // GROUP * GROUP + GROUP
+    while place < running:
+        last = now
+        while place < running and _end_at(run, place, now) <= origin + window:
+            last = _end_at(run, place, now)
+            if last > before:
+                return NEVER
+            _let_end(nodes, run, run.expected[1, place])
+            place = _on_open_from(nodes, run, place + 1)
+        if _choose_of(nodes, nodes.least, nodes.shut, number):
+            return int(last)
+        window *= 2
+        while place < running and _end_at(run, place, now) > origin + window:
+            window *= 2
+    return NEVER
+
+
+@machine_code
+def _begin_with_free(nodes: Nodes) -> None:
+    """Let the levels be those of now."""
+    free = nodes.levels.levels[NOW]
+    for machine in range(len(free)):
+        for resource in range(free.shape[1]):
+            nodes.least[machine, resource] = free[machine, resource]
+
+
+@machine_code
+def _let_end(nodes: Nodes, run: Run, row: int) -> None:
+    """Add what a running job has to the levels."""
+    for part in range(run.first[row], run.first[row] + run.part_count[row]):
+        for resource in range(len(nodes.wanted)):
+            nodes.least[run.parts[part, 0], resource] += run.parts[part, 1 + resource]
+
+
+@machine_code
+def _end_at(run: Run, place: int, now: int) -> int:
+    """Return the expected end of a running job [s], which lies ahead."""
+    return int(max(run.expected[0, place], now + 1))
+
+
+@machine_code
+def _on_open_from(nodes: Nodes, run: Run, place: int) -> int:
+    """Return the first running job from a place on with a machine that is not shut; else their number."""
+    while place < run.counters[RUNNING] and not _is_on_open(nodes, run, run.expected[1, place]):
+        place += 1
+    return place
+
+
+@machine_code
+def _is_on_open(nodes: Nodes, run: Run, row: int) -> bool:
+    """Return whether a job runs on a machine that is not shut."""
+    for part in range(run.first[row], run.first[row] + run.part_count[row]):
+        if not nodes.shut[run.parts[part, 0]]:
+            return True
+    return False
 
 
 # --- searches ----------------------------------------------------------------------------------------------

@@ -75,6 +75,7 @@ class Clocks(NamedTuple):
     sched_interval: int
     sched_min_interval: int
     defer: int
+    end_groups: int
 
 
 class Jobs(NamedTuple):
@@ -315,18 +316,26 @@ class Nodes(NamedTuple):
         [s].
     latest : array of int64, shape (masks,)
         Position after that of the last one.
+    equal : array of int64, shape (4, needs)
+        Number of the backfill, length and beginning [s] of the last planned place of each need, in the rows
+        of `known`.
     chosen : array of int64, shape (machines, 1 + resources)
         Machine and amounts of each part of the allocation that was found.
     wanted, missing : array of int64, shape (resources,)
         Amounts that a request wants of each machine, and that a pooled one still lacks.
     least : array of int64, shape (machines, resources)
-        Space for what is available throughout a time.
+        Space for what is available throughout a time, or once some jobs have ended.
+    planned : array of int64, shape (3, parts)
+        First and last second, and machine, of the parts of planned places.
+    shut : array of uint8, shape (machines,)
+        Whether a planned job may not use each machine for some time.
     fits : array of int64, shape (2, needs)
         Number of changes of the free machines at which it was found whether each need fits them, and the
         answer.
-    counters : array of int64, shape (7,)
+    counters : array of int64, shape (8,)
         Numbers of steps, of the backfill, of machines that were chosen, of smallest times, of changes of the
-        free machines, and of the search; and the need of a lesser request with a late place.
+        free machines, and of the search; the need of a lesser request with a late place; and the number of
+        planned parts.
     """
 
     levels: Levels
@@ -341,10 +350,13 @@ class Nodes(NamedTuple):
     found: NDArray[np.int64]
     known: Integers
     latest: Integers
+    equal: Integers
     chosen: Integers
     wanted: Integers
     missing: Integers
     least: Integers
+    planned: Integers
+    shut: NDArray[np.uint8]
     fits: Integers
     counters: Integers
 
@@ -352,7 +364,7 @@ class Nodes(NamedTuple):
 AT, NEXT, LEVEL = range(3)
 """Columns of :attr:`Nodes.steps`; the amounts are the last ones."""
 
-STEPS, BACKFILL, CHOSEN, KEPT, CHANGES, SEARCH, LIKE = range(7)
+STEPS, BACKFILL, CHOSEN, KEPT, CHANGES, SEARCH, LIKE, PLANNED = range(8)
 """Positions in :attr:`Nodes.counters`."""
 
 PASS, REQUEST, LENGTH, BEGINNING = range(4)

@@ -232,7 +232,7 @@ WHOLE: Mapping[str, Meaning] = {
 SCHEDULING: Mapping[str, Meaning] = {
     **_followed(
         bf_interval="interval of the backfill [s], 30",
-        bf_resolution="grid of the plan [s], 60: limits are rounded up to it, planned places down",
+        bf_resolution="grid of the plan [s], 60: planned places are rounded down to it",
         bf_window="window of the plan [min], 1440: a job that would start later gets no place in it",
         bf_max_job_test="number of jobs that a backfill looks at, 500, besides those that a limit holds",
         bf_max_job_part="the same number of each partition, 0: unlimited",

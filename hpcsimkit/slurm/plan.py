@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,7 +18,10 @@ from hpcsimkit.cluster.request import Need
 from hpcsimkit.jobs.job import Job
 from hpcsimkit.kernel.system import System
 
-__all__ = ["Places", "Plan", "Ticket"]
+__all__ = ["GROUP", "Places", "Plan", "Ticket"]
+
+GROUP = 30
+"""Time within which running jobs end together in the plan, at first [s]; see :func:`_groups`."""
 
 Mask = NDArray[np.bool_]
 
@@ -71,7 +76,7 @@ class Places:
 
 
 class Plan(MachineProfile):
-    """The capacity of each machine over time, on a grid: where jobs of all partitions are given their places.
+    """The capacity of each machine over time: where jobs of all partitions are given their places.
 
     Parameters
     ----------
@@ -80,23 +85,97 @@ class Plan(MachineProfile):
     system : System
         The state of the cluster.
     resolution : int
-        Grid [s]: expected ends are rounded up to multiples of it from now on.
+        Grid of planned places [s].
+    groups : bool
+        Whether running jobs end in groups. Default: True.
     """
 
-    def __init__(self, places: Places, system: System, resolution: int) -> None:
+    def __init__(self, places: Places, system: System, resolution: int, *, groups: bool = True) -> None:
         super().__init__(places.machines, system.now, system.free)
-        self._now = system.now
+        self._now, self._system, self._groups = system.now, system, groups
         self.cluster: Any = places
+        # Places of jobs: first and last second, machines; last place of each request: length, beginning.
+        self._planned: list[tuple[int, int, list[int]]] = []
+        self._equal: dict[tuple[int, int], tuple[int, int]] = {}
         self._grid = resolution
         for end, _, allocation in system.releases:
-            self.grow(system.now + max(self.rounded(end - system.now), resolution), allocation)
+            self.grow(max(end, system.now + 1), allocation)
         if isinstance(system.calendar, Closures):
             self.close(system.calendar)
 
     def first_place(self, ticket: Ticket, length: int, now: int) -> tuple[int, Allocation]:
-        """Return the first time [s] from which a job fits for a length [s], and where."""
+        """Return the time [s] from which a job has a place for a length [s], and where.
+
+        It is the first one if that is now. If not, running jobs are thought to end in groups, as in Slurm: a
+        place begins with the last end of a group, or where one of another job begins or ends. Of equal
+        requests, none has an earlier place than the one before it.
+        """
         wanted: Any = ticket  # of the places, which stand for the cluster
-        return self.earliest(wanted, length, now)
+        start, allocation = self.earliest(wanted, length, now)
+        if start <= now or not self._groups:
+            return start, allocation
+        request = self.cluster.machines.size_of(ticket.job), ticket.part
+        known, before = self._equal.get(request, (length, start))
+        place = self._with_a_group(
+            ticket, length, max(start, before) if known == length else start, allocation
+        )
+        self._equal[request] = length, place[0]
+        return place
+
+    def _with_a_group(
+        self, ticket: Ticket, length: int, start: int, allocation: Allocation
+    ) -> tuple[int, Allocation]:
+        """Return the place of a job that has none before a time [s]."""
+        first: tuple[int, Allocation] = start, allocation
+        while True:
+            later = min((time for time in self._edges if time > start), default=None)
+            free = self.cluster.need(ticket).allowed & ~self._shut(ticket, start, start + length)
+            ready, found = self._ready(ticket, free)
+            if found is not None and ready <= start:
+                return start, found
+            if found is not None and (later is None or ready <= later):
+                if not self._shut(ticket, ready, ready + length)[list(found.machines)].any():
+                    return ready, found
+                start = ready
+            elif later is None:
+                return first
+            else:
+                start = later
+
+    @property
+    def _edges(self) -> Iterator[int]:
+        """The times at which places of jobs, and closures, begin or end [s]."""
+        for begin, end, _ in self._planned:
+            yield from (begin, end)
+        yield from self.closures.times
+
+    def _shut(self, ticket: Ticket, begin: int, end: int) -> Mask:
+        """Return a mask of the machines that others have, or that are closed, between two times [s]."""
+        shut: Mask = np.zeros(len(self.cluster.machines), dtype=np.bool_)
+        for first, last, machines in self._planned:
+            if first < end and last > begin:
+                shut[machines] = True
+        closed = self.closures.machines(ticket.job, begin, end) if self.closures else None
+        return shut if closed is None else shut | closed
+
+    def _ready(self, ticket: Ticket, among: Mask) -> tuple[int, Allocation | None]:
+        """Return when a job fits some machines as running jobs end group by group [s], and where."""
+        level = np.array(self._system.free)
+        found = self.cluster.first(ticket, level, among)
+        if found is not None:
+            return self._now, found
+        ends = [
+            (max(end, self._now + 1), allocation)
+            for end, _, allocation in self._system.releases
+            if among[list(allocation.machines)].any()
+        ]
+        for group in _groups([end for end, _ in ends]):
+            for _, allocation in ends[group]:
+                level = level + allocation
+            found = self.cluster.first(ticket, level, among)
+            if found is not None:
+                return ends[group.stop - 1][0], found
+        return self._now, None
 
     def reserve(self, start: int, end: int, allocation: Allocation) -> None:
         """Give the nodes of a planned job to it alone, from a later time to another [s].
@@ -108,13 +187,28 @@ class Plan(MachineProfile):
         start = max(start, self._now)
         if end > start:
             steps, machines = self._cut_out(start, end), list(allocation.machines)
+            self._planned.append((start, end, machines))
             self._table[:, steps.start : steps.stop, machines] = 0
             self._join(steps.stop)
             self._join(steps.start)
 
-    def rounded(self, seconds: int) -> int:
-        """Return a time rounded up to the grid [s]."""
-        return -(-seconds // self._grid) * self._grid
-
     def _closed_to(self, job: Any, after: int) -> tuple[Closure, ...]:
         return super()._closed_to(job.job, after)
+
+
+def _groups(ends: Sequence[int]) -> Iterator[slice]:
+    """Yield the groups of running jobs with sorted ends [s] that a plan takes as one.
+
+    The first ones end within `GROUP` after a multiple of it; with each group, that time doubles.
+
+    >>> [*_groups([10, 50, 61, 100, 1000, 1500])]
+    [slice(0, 2, None), slice(2, 3, None), slice(3, 4, None), slice(4, 6, None)]
+    """
+    first, time = 0, GROUP
+    while first < len(ends):
+        origin = ends[0] // GROUP * GROUP + GROUP
+        last = max(bisect_right(ends, origin + time), first + 1)
+        yield slice(first, last)
+        first, time = last, 2 * time
+        while first < len(ends) and ends[first] > origin + time:
+            time *= 2

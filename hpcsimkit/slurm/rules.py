@@ -42,6 +42,9 @@ class Clocks:
         s.
     defer : bool
         Whether events start no main loop. Default: False.
+    end_groups : bool
+        Whether running jobs end in groups in the plan, as in Slurm. Without, a plan is made faster, and jobs
+        that do not start now have earlier places than in Slurm. Default: True.
     """
 
     bf_interval: int = 30
@@ -58,6 +61,7 @@ class Clocks:
     sched_interval: int = 60
     sched_min_interval: int = 3
     defer: bool = False
+    end_groups: bool = True
 
 
 @dataclass(frozen=True)

@@ -202,13 +202,13 @@ class SlurmScheduler(Policy):
             if limits.over:
                 break
             if plan is None:
-                plan = Plan(self._places, system, clocks.bf_resolution)
-            length = plan.rounded(system.estimate(ticket.job))
+                plan = Plan(self._places, system, clocks.bf_resolution, groups=clocks.end_groups)
+            length = system.estimate(ticket.job)
             start, allocation = plan.first_place(ticket, length, now)
             if start - now > clocks.bf_window:
                 continue
             if start > now:
-                plan.reserve(start, start + system.estimate(ticket.job), allocation)
+                plan.reserve(start, start + length, allocation)
                 continue
             self._start(ticket, allocation, Mode.BACKFILLED, system)
             started += 1

@@ -52,6 +52,7 @@ class Naive:
     window: int
     pause: int = 3
     whole: int = 60
+    equal: dict[tuple[int, int, int], tuple[int, int]] = field(default_factory=dict)
 
     def run(self, horizon: int) -> list[int]:
         begin = min(job.at for job in self.jobs)
@@ -100,6 +101,10 @@ class Naive:
         ]
         return bool(job.most) and len(running) >= job.most
 
+    @property
+    def _by_start(self) -> list[Work]:
+        return sorted((job for job in self.jobs if job.start >= 0), key=lambda job: job.start)
+
     def _start(self, job: Work, now: int, where: list[int]) -> None:
         job.start, job.end, job.where = now, now + min(job.run, job.limit), where
 
@@ -126,15 +131,14 @@ class Naive:
         return False, started
 
     def _backfill(self, now: int, computed: int) -> bool:
-        def up(seconds: int) -> int:
-            return -(-seconds // self.resolution) * self.resolution
-
         taken = [  # first and last second, nodes, CPUs
-            (now, now + max(up(job.start + job.limit - now), self.resolution), job.where, job.cpus)
+            (now, max(job.start + job.limit, now + 1), job.where, job.cpus)
             for job in self.jobs
             if job.start >= 0 and job.end > now
         ]
         tested, started = 0, False
+        planned: list[tuple[int, int, list[int]]] = []
+        self.equal = {}
         for job, part in self._order(now, computed):
             if job.start >= 0 or self._held(job, now):
                 continue
@@ -142,7 +146,7 @@ class Naive:
                 break
             tested += 1
             for begin in sorted({now, *(end for _, end, _, _ in taken)}):
-                end = begin + up(job.limit)
+                end = begin + job.limit
                 fitting = [
                     node
                     for node in self.parts[part].nodes
@@ -150,9 +154,11 @@ class Naive:
                 ]
                 if len(fitting) >= job.nodes:
                     break
+            where = fitting[: job.nodes]
+            if begin > now:
+                begin, where = self._in_groups(job, part, begin, where, job.limit, now, planned)
             if begin - now > self.window:
                 continue
-            where = fitting[: job.nodes]
             if begin == now:
                 self._start(job, now, where)
                 started = True
@@ -164,7 +170,70 @@ class Naive:
                 whole = max(self.cpus[node] for node in where)
                 if last > max(first, now):
                     taken.append((max(first, now), last, where, whole))
+                    planned.append((max(first, now), last, where))
         return started
+
+    def _in_groups(
+        self,
+        job: Work,
+        part: int,
+        begin: int,
+        where: list[int],
+        length: int,
+        now: int,
+        planned: list[tuple[int, int, list[int]]],
+    ) -> tuple[int, list[int]]:
+        """When and where the plan lets a job begin that has no place before a time."""
+        request = part, job.nodes, job.cpus
+        known, before = self.equal.get(request, (length, begin))
+        found = self._from(
+            job, part, max(begin, before) if known == length else begin, where, length, now, planned
+        )
+        self.equal[request] = length, found[0]
+        return found
+
+    def _from(self, job, part, begin, where, length, now, planned):  # type: ignore[no-untyped-def]
+        at, edges = begin, {time for first, last, _ in planned for time in (first, last)}
+        while True:
+            later = min((time for time in edges if time > at), default=10**9)
+            free = [node for node in self.parts[part].nodes if not _taken(planned, node, at, at + length)]
+            ready, chosen = self._when_ready(job, free, now)
+            if chosen and ready <= at:
+                return at, chosen
+            if chosen and ready <= later:
+                if not any(_taken(planned, node, ready, ready + length) for node in chosen):
+                    return ready, chosen
+                at = ready
+            elif later == 10**9:
+                return begin, where
+            else:
+                at = later
+
+    def _when_ready(self, job: Work, nodes: list[int], now: int) -> tuple[int, list[int]]:
+        """When nodes suffice if the running jobs end in groups, and which."""
+        there = [
+            (other.start + other.limit, order, other)
+            for order, other in enumerate(self._by_start)
+            if other.end > now and set(other.where) & set(nodes)
+        ]
+        ends = sorted(there, key=lambda each: each[:2])
+        free, gone, window = self._free(now), 0, 30
+        while True:
+            chosen = [node for node in nodes if free[node] >= job.cpus][: job.nodes]
+            if len(chosen) == job.nodes:
+                return (ends[gone - 1][0] if gone else now), chosen
+            if gone == len(ends):
+                return now, []
+            origin = ends[0][0] - ends[0][0] % 30 + 30
+            while True:
+                for node in ends[gone][2].where:
+                    free[node] += ends[gone][2].cpus
+                gone += 1
+                if gone == len(ends) or ends[gone][0] > origin + window:
+                    break
+            window *= 2
+            while gone < len(ends) and ends[gone][0] > origin + window:
+                window *= 2
 
     def _least(self, node: int, begin: int, end: int, taken: list[tuple[int, int, list[int], int]]) -> int:
         here = [each for each in taken if node in each[2] and each[0] < end and each[1] > begin]
@@ -173,3 +242,8 @@ class Naive:
             self.cpus[node] - sum(cpus for first, last, _, cpus in here if first <= at < last)
             for at in instants
         )
+
+
+def _taken(planned: list[tuple[int, int, list[int]]], node: int, begin: int, end: int) -> bool:
+    """Whether a node is another job's between two times."""
+    return any(node in where and first < end and last > begin for first, last, where in planned)

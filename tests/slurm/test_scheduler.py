@@ -144,7 +144,7 @@ def test_numbers_of_jobs_by_partition_and_of_starts(made: Slurm) -> None:
     blocked = [
         {"on": "n1|n", "cpus": 8, "nodes": 1, "run": 99, "limit": 99},
         {"at": 3, **ALL},
-        *({"at": 4, "limit": 50} for _ in range(3)),
+        *({"at": 4, "limit": 40} for _ in range(3)),
     ]
     assert starts(with_clocks(made, bf_max_job_start=1), *blocked)[2:] == [15, 30, 45]
     assert starts(made, *blocked)[2:] == [15, 15, 15]
@@ -161,10 +161,10 @@ def test_a_place_beyond_the_window_is_none(made: Slurm) -> None:
     assert starts(with_clocks(made, bf_window=200), *rows) == [0, 615, 15]
 
 
-def test_limits_are_rounded_up_and_planned_places_down_to_the_grid(made: Slurm) -> None:
-    """The head is planned when job 1 ends: at 75, or on a grid of 50 s at 115, and has its nodes from 100 on.
+def test_planned_places_are_rounded_down_to_the_grid(made: Slurm) -> None:
+    """The head is planned when job 1 ends, at 75, and has its nodes from then on, or on a grid of 50 s from 50 on.
 
-    Job 3, of 60 s, would be over at 75; on a grid of 50 s it would need its node until 115.
+    Job 3 may start at 15 if it is over by then.
     """
     rows = [
         {"on": "big", "cpus": 16, "limit": 75, "run": 75},
@@ -173,8 +173,30 @@ def test_limits_are_rounded_up_and_planned_places_down_to_the_grid(made: Slurm) 
     ]
     assert starts(with_clocks(made, bf_resolution=1), *rows) == [0, 75, 15]
     assert starts(with_clocks(made, bf_resolution=50), *rows) == [0, 75, 135]
-    rows[2]["limit"] = rows[2]["run"] = 50  # until 65, or on the grid 65, before 100
+    rows[2]["limit"] = rows[2]["run"] = 35
     assert starts(with_clocks(made, bf_resolution=50), *rows) == [0, 75, 15]
+
+
+def test_planned_places_begin_when_a_group_of_jobs_has_ended(made: Slurm) -> None:
+    """Job 1 would leave a second node to the head at 200, but the group of ends until 210 + 30 holds job 2, too.
+
+    So the head is planned at 235, and the last job, over at 230, starts beside it; it would not if job 2 ended
+    after the group, at 241.
+    """
+
+    def starts_with(second: int, **clocks: Any) -> list[int]:
+        ends = (200, second, 900)
+        rows = [
+            *({"on": "n", "cpus": 8, "limit": end, "run": end} for end in ends),
+            {"at": 3, "on": "n", "cpus": 8, "nodes": 2, "limit": 60, "run": 60},
+            {"at": 4, "on": "n", "cpus": 8, "limit": 215, "run": 215},
+        ]
+        return starts(with_clocks(made, bf_resolution=1, **clocks), *rows)[3:]
+
+    assert starts_with(235) == [230, 15]
+    assert starts_with(240) == [230, 15]
+    assert starts_with(241) == [200, 241]
+    assert starts_with(235, end_groups=False) == [200, 235]
 
 
 def test_a_planned_job_has_whole_nodes(made: Slurm) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import random
+import re
 import shutil
 from pathlib import Path
 
@@ -49,6 +51,35 @@ def test_starts_and_plans(tmp_path: Path) -> None:
     ))]  # fmt: skip
     (tmp_path / "squeue.txt").write_text("\n".join(lines))
     assert _planned(tmp_path / "squeue.txt") == {"8": 1_795_842_000}
+
+
+DAYS = Path(__file__).parents[1] / "slurm_witness/days"
+
+
+def _unpack(seed: str, folder: Path) -> Path:
+    """Return a folder with a day that was played on a real Slurm, as the witness leaves it."""
+    day = shutil.copytree(DAYS / seed / "conf", folder / seed)
+    (day / "snapshots/1").mkdir(parents=True)
+    for file in (DAYS / seed).rglob("*"):
+        place = day / "snapshots/1" if file.parent.name == "snapshot" else day
+        if file.suffix == ".gz":
+            (place / file.stem).write_bytes(gzip.decompress(file.read_bytes()))
+        elif file.name == "at":
+            shutil.copyfile(file, place / file.name)
+    return Path(shutil.move(day / "day.sacct", day / "fast_full.sacct")).parent
+
+
+@pytest.mark.parametrize("seed", [each.name for each in sorted(DAYS.iterdir())])
+def test_a_recorded_day(seed: str, tmp_path: Path) -> None:
+    """Priorities and fair shares at a snapshot are those of the real Slurm; waits are within the bars."""
+    text = "\n".join(lines_of(_unpack(seed, tmp_path), futures=0))
+    found = re.search(r"priorities .*: (\d+) of (\d+)\nfair shares .*: (\d+) of (\d+)\n", text)
+    assert found is not None, text
+    near, jobs, equal, users = map(int, found.groups())
+    assert jobs > 10 and near >= jobs - 1 and equal == users > 5
+    ratio = float(re.findall(r"ratio of mean waits: (\S+)", text)[0])
+    distance = float(re.findall(r"KS distance of waits: (\S+)", text)[0])
+    assert 0.85 <= ratio <= 1.2 and distance <= 0.08, text
 
 
 @pytest.mark.slow

@@ -250,6 +250,27 @@ ASKED = [
 ]  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("line", "tres", "models"),
+    [
+        ("sbatch --gres=gpu:v100:2 -N1 job", "gres/gpu=2", {"gpus:v100": 2}),
+        ("sbatch -G V100:2 job", "gres/gpu=2", {"gpus:v100": 2}),
+        ("sbatch --gpus-per-node v100:2 job", "gres/gpu=2", {"gpus:v100": 2}),
+        ("sbatch --gres=nvme:1,gpu:v100 job", "gres/gpu=1", {"gpus:v100": 1}),
+        ("sbatch --gres=gpu:2 job", "gres/gpu=2", {}),
+        ("sbatch --gres=gpu:a100:1,gpu:v100:1 job", "gres/gpu=2", {}),
+        ("sbatch --wrap 'run --gpus=v100:2'", "gres/gpu=2", {}),
+        ("sbatch --gres=gpu:v100:2 job", "gres/gpu=2,gres/gpu:a100=2", {"gpus:a100": 2}),
+    ],
+)
+def test_models_of_gpus_on_the_command_line(
+    export: Write, line: str, tres: str, models: dict[str, int]
+) -> None:
+    """Lists of resources have the models of ``AccountingStorageTRES`` only."""
+    w = read_sacct(export({"ReqTRES": f"cpu=1,mem=1G,node=1,{tres}", "SubmitLine": line}))
+    assert {name: int(w.column(name)[0]) for name in w.resources if name.startswith("gpus:")} == models
+
+
 @pytest.mark.parametrize(("fields", "size", "expected", "notes"), ASKED)
 def test_amounts(
     export: Write, fields: dict[str, str], size: str, expected: tuple[float, ...], notes: list[str]

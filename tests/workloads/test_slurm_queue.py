@@ -83,6 +83,19 @@ def test_columns_of_gates_and_requests(queue: Queue) -> None:
     ]
 
 
+@pytest.mark.parametrize("asked", ["gres:gpu:v100:2", "gres/gpu:v100:2"])
+def test_models_of_gpus(asked: str, tmp_path: Path) -> None:
+    job = {**JOBS[1], "tres_req_str": "cpu=8,mem=2G,node=1,gres/gpu=2", "tres_per_node": asked}
+    (tmp_path / "q.json").write_text(json.dumps({"jobs": [job]}))
+    text = SCONTROL.replace("NumNodes=2-4", f"NumNodes=1 TresPerNode={asked}").replace(
+        "node=2", "node=1,gres/gpu=2"
+    )
+    (tmp_path / "jobs.txt").write_text(text)
+    for file in ("q.json", "jobs.txt"):
+        jobs = read_queue(tmp_path / file).jobs
+        assert (jobs.column("gpus:v100")[-1], jobs.column("gpus")[-1]) == (2, 2)
+
+
 def test_the_time_may_be_given(tmp_path: Path) -> None:
     (tmp_path / "q.json").write_text(json.dumps({"jobs": JOBS[:1]}))
     assert read_queue(tmp_path / "q.json").at == NOW + 30

@@ -270,6 +270,8 @@ def read_sacct(
     - ``user, group, partition, qos`` are ``User, Account, Partition, QOS``, with names in the labels, and
       ``queue`` is also the partition. ``status`` is ``State`` in the codes of SWF; ``recorded_wait_time`` is
       the time from submission to start.
+    - GPUs are of the model that the options of the command line (``SubmitLine``) name, if the lists of
+      resources name none: they have the models in ``AccountingStorageTRES`` only.
     - A job whose command line (``SubmitLine``) names several partitions, one of them its own, is of all of
       them; ``queue`` is that in which it ran. ``notes`` counts such jobs.
     - Licences (``Licenses``, else ``--licenses`` in ``SubmitLine``) become the column ``licenses``, if any

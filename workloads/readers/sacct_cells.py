@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from fractions import Fraction
 
 from hpcsimkit.errors import UsageError
@@ -166,6 +166,44 @@ def gpu_type(text: str) -> str:
     ('a100', '')
     """
     return ",".join(re.findall(r"(?:^|,)gres/gpu:([^=,]+)=", text))
+
+
+GPU_OPTION = re.compile(
+    r"(?:^|\s)(?:--gres[=\s]\s*(?P<gres>\S+)|(?:--gpus(?:-per-(?:node|socket|task))?[=\s]\s*|-G\s*)(?P<gpus>\S+))"
+)
+"""Options of a command line that ask for GPUs, and what they ask for."""
+
+TRES_SCOPES = ("job", "node", "socket", "task")
+"""What ``squeue --json`` and ``scontrol show job`` list the generic resources of, beside the totals."""
+
+NAMED = re.compile(r"(?=.*[A-Za-z])[\w.-]+")
+"""A name of a model, not a number."""
+
+
+def gpu_model(line: str) -> str:
+    """Return the model of the GPUs for which the options of a command line ask; empty for none or several.
+
+    >>> gpu_model("sbatch --gres=gpu:V100:2 --wrap a"), gpu_model("sbatch -G a100:1 a")
+    ('v100', 'a100')
+    >>> gpu_model("sbatch --gres=gpu:a100:1,gpu:v100:1 a"), gpu_model("sbatch --wrap 'b --gpus=v100:1'")
+    ('', '')
+    """
+    found = set()
+    for option in GPU_OPTION.finditer(line.partition("--wrap")[0]):
+        kinds = [each.partition(":") for each in (option["gres"] or "").split(",")]
+        asked = [rest for kind, _, rest in kinds if kind == "gpu"] if option["gres"] else [option["gpus"]]
+        found |= {each.partition(":")[0].lower() for each in asked}
+    models = {each for each in found if NAMED.fullmatch(each)}
+    return models.pop() if len(models) == 1 else ""
+
+
+def gres_options(texts: Iterable[str]) -> str:
+    """Return what jobs that wait ask for of generic resources as options of a command line.
+
+    >>> gres_options(["", "gres:gpu:v100:1"]), gres_options(["gres/gpu:a100:2"])
+    (' --gres=gpu:v100:1', ' --gres=gpu:a100:2')
+    """
+    return "".join(f" --gres={re.sub('gres[:/]', '', text)}" for text in texts if text)
 
 
 def elapsed(text: str) -> int:

@@ -16,6 +16,7 @@ from hpcsimkit.workloads.readers.sacct_cells import (
     condition,
     conjunction,
     count,
+    gpu_model,
     gpu_type,
     gres_list,
     memory_scope,
@@ -155,6 +156,7 @@ def _gpus(sieve: Sieve, requested: bool, nodes: Column) -> dict[str, Column]:
             unasked &= (values == 0) | (not name.startswith(MIG))
         sieve.note("GPUs allocated but not requested: not counted", unasked)
     found = _with_old_fields(sieve, {"gpus": gpus, **amounts}, requested, nodes)
+    found = _with_models(sieve, found)
     return {name: values for name, values in found.items() if name == "gpus" or values[sieve.kept].any()}
 
 
@@ -184,6 +186,29 @@ def _with_old_fields(
         name: np.where(taken, found.get(name, nothing), amounts.get(name, nothing))
         for name in [*amounts, *(name for name in found if name not in amounts)]
     }
+
+
+def _with_models(sieve: Sieve, amounts: dict[str, Column]) -> dict[str, Column]:
+    """Return the amounts with the models of GPUs that requests name where the lists of resources do not.
+
+    The lists have models that ``AccountingStorageTRES`` names only; the options of a command line have all.
+    """
+    field = next((field for field in ("SubmitLine", "ReqGRES") if field in sieve.table.columns), None)
+    if field is None:
+        return amounts
+    numbers, models = labelled(changed(sieve.table.columns[field], gpu_model), numbers=False)
+    gpus, typed = amounts["gpus"], np.zeros_like(amounts["gpus"])
+    for name, values in amounts.items():
+        if name.startswith("gpus:"):
+            typed = typed + values
+    found = dict(amounts)
+    for number, model in enumerate(models):
+        name = resource_of("gpu", model)
+        if name.startswith("gpus:"):
+            found[name] = np.where(
+                (numbers == number) & (typed == 0), gpus, found.get(name, np.zeros_like(gpus))
+            )
+    return found
 
 
 def _kinds(lists: Cells) -> list[tuple[str, str]]:

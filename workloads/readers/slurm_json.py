@@ -16,6 +16,7 @@ from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.workloads.readers.cells import UNIX_TIME
 from hpcsimkit.workloads.readers.json_text import json_of
 from hpcsimkit.workloads.readers.sacct import Size, sacct_workload
+from hpcsimkit.workloads.readers.sacct_cells import TRES_SCOPES, gres_options
 from hpcsimkit.workloads.readers.tables import shown, table_of_records
 
 __all__ = ["cells_of_job", "read_slurm_json"]
@@ -156,7 +157,7 @@ def _of_queue(job: Mapping[str, Any]) -> dict[str, str]:
         "AllocNodes": _number(job.get("node_count")),
         "ReqMem": "",
         "Constraints": _text(job.get("features")),
-        "SubmitLine": "",
+        "SubmitLine": gres_options(_text(job.get(f"tres_per_{scope}")) for scope in TRES_SCOPES),
         "NodeList": _text(job.get("nodes")),
         "Reason": _text(job.get("state_reason")),
         "Dependency": _text(job.get("dependency")),

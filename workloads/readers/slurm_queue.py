@@ -30,7 +30,7 @@ from hpcsimkit.workloads.readers.sacct import (
     read_sacct_table,
     sacct_workload,
 )
-from hpcsimkit.workloads.readers.sacct_cells import minutes, state, time_limit
+from hpcsimkit.workloads.readers.sacct_cells import TRES_SCOPES, gres_options, minutes, state, time_limit
 from hpcsimkit.workloads.readers.slurm_json import cells_of_job
 from hpcsimkit.workloads.readers.tables import MISSING, read_text, table_of_records
 
@@ -217,6 +217,7 @@ def _of_scontrol(text: str) -> Record:
     cells = {field: "" if cell in ("(null)", "Unknown", "N/A") else cell for field, cell in cells.items()}
     cells["User"] = values.get("UserId", "").partition("(")[0]
     cells["ReqTRES"] = cells["ReqTRES"] or values.get("TRES", "")
+    cells["SubmitLine"] = gres_options(values.get(f"TresPer{scope.title()}", "") for scope in TRES_SCOPES)
     cells["ReqNodes"] = cells["ReqNodes"].partition("-")[0]
     if values.get("ArrayTaskId"):
         tasks = values["ArrayTaskId"]

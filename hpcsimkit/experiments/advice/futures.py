@@ -18,10 +18,11 @@ from hpcsimkit.jobs.job import UNKNOWN
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.begun import Begun, begun_of
 from hpcsimkit.kernel.parameters import parts
-from hpcsimkit.kernel.policy import Estimator, Order
+from hpcsimkit.kernel.policy import Estimator, Order, Policy
 from hpcsimkit.kernel.simulation import Simulation
 from hpcsimkit.kernel.stage import Hearing
 from hpcsimkit.results.result import Result
+from hpcsimkit.slurm.scheduler import SlurmScheduler
 
 __all__ = ["Futures", "Moment", "with_request"]
 
@@ -93,6 +94,15 @@ class Futures:
     @cached_property
     def _arrivals(self) -> PastArrivals:
         return PastArrivals(self.result.workload)
+
+    @cached_property
+    def _policy(self) -> Policy:
+        """The policy in the futures: that of Slurm makes its plans faster."""
+        policy = self.case.policy
+        if not isinstance(policy, SlurmScheduler):
+            return policy
+        profile = policy.profile
+        return SlurmScheduler(replace(profile, clocks=replace(profile.clocks, end_groups=False)))
 
     @cached_property
     def _remembers(self) -> bool:
@@ -186,7 +196,7 @@ class Futures:
         known = np.concatenate([moment.past, moment.active])
         jobs = _again(self._jobs, known, rows, submit_time, run_time, self._done(moment))
         setup = replace(self.case.setup, begun=begun, begin_at=None, simulator="auto")
-        result = Simulation(jobs, self.case.policy, setup=setup, name=self.case.name).run()
+        result = Simulation(jobs, self._policy, setup=setup, name=self.case.name).run()
         return result.start_time[len(known) - len(moment.waiting) : len(known)]
 
 

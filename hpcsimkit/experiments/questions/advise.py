@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsimkit.cluster.opaque import AnyCluster
+from hpcsimkit.cluster.partitions import Partitions
 from hpcsimkit.engine.engines import Engine
 from hpcsimkit.engine.store import Store
 from hpcsimkit.engine.task import Task, Tell
@@ -325,7 +326,14 @@ class AdviceQuestion(OfCases):
             raise UsageError(f"advise: the semantics {name!r} are not supported")
         self.second  # noqa: B018 - an invalid time is an error here
         for text in self.requests:
-            request_columns(text, self.case.jobs, self.second)
+            columns = request_columns(text, self.case.jobs, self.second)
+            cluster = self.case.cluster
+            if isinstance(cluster, Partitions) and not _names_a_partition(columns, cluster):
+                example = f"{cluster.column}={cluster.names[0]}"
+                raise UsageError(
+                    f"{text!r}: a partition is needed, as none is the default: {', '.join(cluster.names)}; "
+                    f"add {example}"
+                )
 
     @cached_property
     def second(self) -> int:
@@ -491,6 +499,11 @@ class FuturesRun(CaseRun):
             tell((number + 1) * DRAWS)
         below, above = (np.concatenate([np.zeros(0), *(pair[side] for pair in found)]) for side in (0, 1))
         return below, above
+
+
+def _names_a_partition(columns: Mapping[str, int], cluster: Partitions) -> bool:
+    """Return whether a request names its partition, or one is the default."""
+    return cluster.column in columns or any(part.default for part in cluster.parts)
 
 
 def _table(

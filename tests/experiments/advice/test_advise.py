@@ -69,6 +69,30 @@ def test_the_youngest_jobs_weigh_most() -> None:
     )
 
 
+def test_a_request_names_its_partition_unless_one_is_the_default() -> None:
+    columns = {
+        "submit_time": [0],
+        "run_time": [9],
+        "requested_time": [9],
+        "nodes": [1],
+        "cpus": [1],
+        "partition": [0],
+    }
+    log = Workload(columns, resources=("cpus",), labels={"partition": ("a",)})
+
+    def starts(**default: bool) -> list[int]:
+        parts = [Partition("a"), Partition("b", **default)]
+        cluster = Partitions(parts, Machines.of(2, cpus=4))
+        question = {"requests": ["time=60,cpus=1"], "futures": 1, "calibration": 0}
+        return advise(log, None, "fcfs", cluster, **question).requests.as_requested.tolist()
+
+    with pytest.raises(
+        UsageError, match="'time=60,cpus=1': a partition is needed, as none is the default: a, b"
+    ):
+        starts()
+    assert starts(default=True) == [0]
+
+
 def test_run_times_of_other_requests_count_as_shares() -> None:
     drawn = past([50, 1], [100, 200], [1, 1], [5, -1])
     times = drawn.draw(np.array([1]), np.array([0]), 10, 9, np.random.default_rng(0))
