@@ -82,13 +82,17 @@ class ScoringAgent(Answering):
         self._valid[...] = False
         self._encode(decision, self._observation)
         self.mask.write(decision, self._valid)
-        actions = np.flatnonzero(self._valid)
-        if not len(actions):
+        if not self._valid.any():
             raise UsageError(f"{self.mask!r} leaves no action for {decision!r}")
+        return self.mask.position(decision, self._choice())
+
+    def _choice(self) -> int:
+        """Return the best valid action for the current observation, or a sampled one."""
+        actions = np.flatnonzero(self._valid)
         self.scores = wanted = self._scores(actions)
         if self._random is not None:  # argmax of scores with Gumbel noise samples from their softmax
             wanted = wanted + self._random.gumbel(size=len(wanted))
-        return self.mask.position(decision, int(actions[np.argmax(wanted)]))
+        return int(actions[np.argmax(wanted)])
 
     def _scores(self, actions: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the scores of some actions, in their order; the larger the better."""

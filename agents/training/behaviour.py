@@ -99,7 +99,7 @@ class Behaviour:
 def evenness(scores: NDArray[np.float64]) -> float:
     """Return the entropy of the softmax of two scores or more, as a share of the largest possible one.
 
-    >>> evenness(np.array([2.0, 2.0, 2.0])), round(evenness(np.array([9.0, -np.inf])), 3)
+    >>> round(evenness(np.array([2.0, 2.0, 2.0])), 3), round(evenness(np.array([9.0, -np.inf])), 3)
     (1.0, 0.0)
     """
     weights = np.exp(scores - scores.max())

@@ -157,7 +157,7 @@ def test_the_agent_chooses_what_the_model_predicts(algorithm: str) -> None:
         else:
             free = int(model.predict(seen, deterministic=True)[0])
             agent._valid = np.ones(FEW, dtype=np.bool_)
-            assert agent._choose(None) == free  # type: ignore[arg-type]
+            assert agent._choice() == free
             agent._valid = valid
             flat = torch.from_numpy(seen[None])
             with torch.no_grad():
@@ -166,7 +166,7 @@ def test_the_agent_chooses_what_the_model_predicts(algorithm: str) -> None:
                 else:
                     scores = model.policy.get_distribution(flat).distribution.logits
             expected = int(np.where(valid, scores.numpy()[0], -np.inf).argmax())
-        assert agent._choose(None) == expected  # type: ignore[arg-type]
+        assert agent._choice() == expected
         chosen.append(expected)
     assert set(chosen) == set(range(FEW))
 

@@ -107,7 +107,7 @@ def test_decisions_are_those_of_the_model(name: str, how: str, decisions: int) -
 
 def chosen_by_agent(agent: Agent, seen: Any, valid: Any) -> int:
     agent._observation, agent._valid, agent._random = seen, valid, None
-    return agent._choose(None)  # type: ignore[arg-type]
+    return agent._choice()
 
 
 def test_a_few_updates_later_they_still_are() -> None:

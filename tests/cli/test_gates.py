@@ -97,7 +97,7 @@ def test_dependencies_by_the_flag_for_dependencies(cli: CLI, day: Path) -> None:
         (("--gates", "log", "--jobs", "3"), "day:4: job 3 depends on job 4, which is not in the workload"),
         (
             ("--gates", "log", "--simulator", "compiled"),
-            "the compiled simulator cannot run this: it knows no gates",
+            "the compiled simulator cannot run this: it knows AfterJobs and ArrayLimits on homogeneous nodes",
         ),
         (
             ("--licenses", "matlab:2", "--semantics", "dirlab"),
