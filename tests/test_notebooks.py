@@ -58,7 +58,7 @@ def test_stored_outputs_are_complete(name: str) -> None:
     ("text", "found"),
     [
         ("see /home/ada/x.csv", True),
-        ("'/tmp/x'", True),
+        ("'/srv/x'", True),
         ('File \\"/opt/python/lib/a.py\\"', True),
         ("C:\\\\Users", True),
         ("https://example.org/a/b", False),

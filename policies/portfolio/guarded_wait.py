@@ -88,7 +88,7 @@ class GuardedWait(OrderOfAnother):
             self._keys[job.index] = self._order.key(job)
 
     def scores(self, jobs: JobColumns, now: int) -> NDArray[np.float64]:
-        """Return the places of the jobs; the scores of the other order if nobody has waited for too long."""
+        """Return the places of the jobs; the scores of the other order if no job has waited for too long."""
         scores = self._of_order(jobs, now)
         late = now - jobs.submit_time > self.times * self.mean_wait
         if not late.any():

@@ -1,4 +1,4 @@
-"""Predictions that follow what is known by now, while a job waits and while others run."""
+"""Predictions that are updated while a job waits and while others run."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class Live(Predicted):
     # --- predictions -----------------------------------------------------------------------------------
 
     def prediction(self, job: Job) -> Prediction:
-        """Return the prediction by what is known now."""
+        """Return the prediction by the runs until now."""
         row = job.index
         if self._due[row] <= self._system.now:
             self._predictions[row] = self._predicted_now(job)

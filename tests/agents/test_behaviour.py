@@ -73,6 +73,15 @@ def test_without_choices_shares_are_undefined() -> None:
     assert all(math.isnan(share) for share in behaviour.measures().values())
 
 
+def test_a_single_action_is_no_choice_among_several_options() -> None:
+    """One slot: the network scores the first job of the window only."""
+    agent = ModelAgent(lambda seen: seen[:1, 1], QueueWindow(1), Slots(1))
+    behaviour = Behaviour(agent)
+    Simulation(THREE, Pipeline(order=Watched(agent, behaviour), backfiller=EASY(), window=3)).run()
+    assert (behaviour.decisions, behaviour.choices) == (5, 0)
+    assert behaviour.measures()["forced"] == 1.0
+
+
 def test_evenness_of_two_to_one() -> None:
     """ln 3 - 2/3 ln 2 of ln 2, by hand."""
     assert evenness(np.log([2.0, 1.0])) == pytest.approx((math.log(3) - 2 / 3 * math.log(2)) / math.log(2))
