@@ -153,7 +153,8 @@ class Futures:
         if not isinstance(policy, SlurmScheduler):
             return [""] * len(moment.waiting)
         asked = _Asked(policy.profile, moment.at)
-        held = self._run(moment, self._begun(moment), self._longest(moment), *NO_ARRIVALS, asked).held
+        rows, times = NO_ARRIVALS
+        held = self._run(moment, self._begun(moment), self._longest(moment), rows, times, asked).held
         told: dict[int, str] = {}
         if held is not None:
             then = (held.start <= moment.at) & (held.end >= moment.at)
