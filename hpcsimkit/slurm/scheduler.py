@@ -23,6 +23,7 @@ from hpcsimkit.slurm.limits import LimitBook
 from hpcsimkit.slurm.plan import Places, Plan, Ticket
 from hpcsimkit.slurm.preemption import victims
 from hpcsimkit.slurm.queue import Waiting
+from hpcsimkit.slurm.reasons import reasons_of
 from hpcsimkit.slurm.rules import Rules
 
 __all__ = ["SlurmScheduler"]
@@ -229,6 +230,16 @@ class SlurmScheduler(Policy):
         system.start(job, allocation, mode, partition=self._waiting.names[part])
 
     # --- limits ----------------------------------------------------------------------------------------
+
+    def reasons(self, system: System) -> dict[int, str]:
+        """Return why each job in the queue waits now, by its row; see :mod:`hpcsimkit.slurm.reasons`."""
+        self._waiting.calculate(system.now)
+
+        def held(ticket: Ticket) -> str:
+            asks = self._waiting.asks(ticket)
+            return self._book.reason(asks, system.now) if self.profile.limits else ""
+
+        return reasons_of(self._in_order(system), self._places, system.room_for, held)
 
     def _may_start(self, ticket: Ticket, system: System) -> bool:
         """Return whether no limit holds a job in a partition; one that does is its reason."""
