@@ -73,7 +73,8 @@ def _preempts(profile: Rules, workload: Workload, partitions: Partitions) -> boo
 
 def _counts_the_past(profile: Rules) -> bool:
     """Return whether a QOS or association limits what past jobs have spent."""
-    limits = [each.limits for each in (*profile.qos.values(), *profile.associations.each)]
+    of_qos = [each.limits for each in profile.qos.values()]
+    limits = [*of_qos, *(each.limits for each in profile.associations.each)]
     return any(name in each for each in limits for name in OF_PAST)
 
 

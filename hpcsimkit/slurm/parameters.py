@@ -241,8 +241,8 @@ SCHEDULING: Mapping[str, Meaning] = {
         bf_max_job_user_part="the same number of each user in each partition, 0: unlimited",
         bf_max_job_assoc="the same number of each association, 0: unlimited",
         bf_max_job_start="number of jobs that a backfill starts, 0: unlimited",
-        default_queue_depth="number of jobs that the main loop looks at after an event, 100, and one more; those "
-        "of closed partitions and those that a limit holds count, each task of an array by itself",
+        default_queue_depth="number of jobs that the main loop looks at after an event, 100, and one more; "
+        "those of closed partitions and those that a limit holds count, each task of an array by itself",
         partition_job_depth="the same number of each partition, without the one more, 0: unlimited",
         sched_interval="interval at which the main loop looks at all jobs [s], 60",
         sched_min_interval="shortest interval between two main loops [us], 2 s; in whole seconds: 3 s",

@@ -298,7 +298,7 @@ def test_names_of_minutes_are_those_of_slurm() -> None:
 def test_safe_time(tmp_path: Path) -> None:
     """With `safe`, a job whose limit is longer than the time that is left waits: seen on a real Slurm."""
     safe = ENDLESS.replace("limits,qos", "limits,qos,safe")
-    accounts = ACCOUNTS.replace("Account - 'red':", "Account - 'red':GrpWall=00:02:00:")
+    accounts = ACCOUNTS.replace("Account - 'red':", "Account - 'red':GrpWall=2:")
     rows = [
         {"run": 30, "limit": 60},
         {"at": 40, "limit": 100},
