@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
@@ -121,15 +121,20 @@ class Waiting:
 
     # --- priority ------------------------------------------------------------------------------------------
 
-    def calculate(self, now: int) -> bool:
-        """Compute all priorities anew, if it is time to; return whether it was."""
+    def calculate(self, now: int, fair_shares: Mapping[tuple[str, str], float] | None = None) -> bool:
+        """Compute all priorities anew, if it is time to; return whether it was.
+
+        Fair shares by account and user take the place of those of the run.
+        """
         period = self._profile.priority.calc_period
         last = now - (now - self._begin) % period
-        if last == self._at:
-            return False
-        self._at = last
-        self._fair = self._fair_share.factors(self._usage.at_time(now))
-        return True
+        due = last != self._at
+        if due:
+            self._at = last
+            self._fair = self._fair_share.factors(self._usage.at_time(now))
+        for key, share in (fair_shares or {}).items():
+            self._fair[self.associations.of(*key)] = share
+        return due
 
     def next_calculation(self, now: int) -> int:
         """Return the time at which priorities are computed anew [s]."""

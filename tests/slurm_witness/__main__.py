@@ -229,7 +229,12 @@ def _reasons(case: Case, snapshots: list[Path]) -> Iterator[str]:
     for snapshot in snapshots:
         at = int((snapshot / "at").read_text())
         printed = _printed_reasons(snapshot / "squeue.txt")
-        found, stuck = reasons_at(case, snapshot / "squeue.json", at)
+        fair = {
+            (each.account, each.user): each.fair_share
+            for each in shares(snapshot / "sshare.txt")
+            if each.user
+        }
+        found, stuck = reasons_at(case, snapshot / "squeue.json", at, fair)
         given += len({*printed} & {*stuck})
         for job in {*printed} & {*found}:
             equal += found[job] == printed[job]
@@ -245,7 +250,9 @@ def _reasons(case: Case, snapshots: list[Path]) -> Iterator[str]:
             yield f"    {count} x {theirs[:40]} there, {ours[:40]} here"
 
 
-def reasons_at(case: Case, queue: Path, at: int) -> tuple[dict[str, str], Mapping[str, str]]:
+def reasons_at(
+    case: Case, queue: Path, at: int, fair: Mapping[tuple[str, str], float]
+) -> tuple[dict[str, str], Mapping[str, str]]:
     """Return why the jobs of a queue wait by the rules of the simulation, and those that never start."""
     whole, live = live_case(case, str(queue), at)
     result = recorded_result(whole.jobs, live.ended, whole.cluster, whole.name)
@@ -253,7 +260,7 @@ def reasons_at(case: Case, queue: Path, at: int) -> tuple[dict[str, str], Mappin
     moment = futures.moment(at)
     names = [whole.jobs.label("id", number) for number in whole.jobs.id.tolist()]
     found = {names[row]: "BeginTime" for row in np.flatnonzero(whole.jobs.submit_time > at).tolist()}
-    found |= zip((names[row] for row in moment.waiting.tolist()), futures.reasons(moment), strict=True)
+    found |= zip((names[row] for row in moment.waiting.tolist()), futures.reasons(moment, fair), strict=True)
     return found, live.stuck
 
 

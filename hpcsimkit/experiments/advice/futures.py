@@ -30,6 +30,7 @@ __all__ = ["Futures", "Moment", "with_request"]
 
 Integers = NDArray[np.int64]
 Columns = Mapping[str, Any]
+FairShares = Mapping[tuple[str, str], float]
 
 MARGIN = 600
 """Time beyond the longest wait as requested for which jobs are drawn at least [s]."""
@@ -147,12 +148,21 @@ class Futures:
         """Return the starts of the waiting jobs if all jobs run as requested, and none comes [s]."""
         return self._as_requested(moment, self._begun(moment))
 
-    def reasons(self, moment: Moment) -> list[str]:
-        """Return why the waiting jobs wait, as Slurm says it; empty without Slurm's configuration."""
+    def reasons(self, moment: Moment, fair_shares: FairShares | None = None) -> list[str]:
+        """Return why the waiting jobs wait, as Slurm says it; empty without Slurm's configuration.
+
+        Parameters
+        ----------
+        moment : Moment
+            The jobs at a time.
+        fair_shares : mapping of (str, str) to float, optional
+            Fair shares by account and user, as ``sshare`` prints them; by default those of the jobs of the
+            log.
+        """
         policy = self.case.policy
         if not isinstance(policy, SlurmScheduler):
             return [""] * len(moment.waiting)
-        asked = _Asked(policy.profile, moment.at)
+        asked = _Asked(policy.profile, moment.at, fair_shares or {})
         rows, times = NO_ARRIVALS
         held = self._run(moment, self._begun(moment), self._longest(moment), rows, times, asked).held
         told: dict[int, str] = {}
@@ -166,17 +176,14 @@ class Futures:
         return found if "array_job" not in self._jobs.columns else self._of_arrays(moment.waiting, found)
 
     def _of_arrays(self, waiting: Integers, found: list[str]) -> list[str]:
-        """Return reasons in which the tasks of an array, one record of Slurm, have that of the first ones."""
+        """Return reasons in which the tasks of an array, one record of Slurm, have that of the first one."""
         arrays = self._jobs.column("array_job")[waiting].tolist()
         first = {
             array: reason
             for array, reason in reversed([*zip(arrays, found, strict=True)])
             if array >= 0 and reason != ARRAY_LIMIT
         }
-        return [
-            first.get(array, reason) if reason == ARRAY_LIMIT else reason
-            for array, reason in zip(arrays, found, strict=True)
-        ]
+        return [first.get(array, reason) for array, reason in zip(arrays, found, strict=True)]
 
     def draw(self, moment: Moment, futures: int, rng: np.random.Generator) -> Iterator[Integers]:
         """Yield the start times of the waiting jobs in futures [s], each of shape (waiting jobs,)."""
@@ -258,9 +265,9 @@ class Futures:
 class _Asked(SlurmScheduler):
     """Slurm as configured, which says why jobs wait at a time, and then rejects all, so that the run ends."""
 
-    def __init__(self, profile: Rules, at: int) -> None:
+    def __init__(self, profile: Rules, at: int, fair_shares: FairShares) -> None:
         super().__init__(profile)
-        self.at = at
+        self.at, self.fair_shares = at, fair_shares
         self.told: dict[int, str] = {}
         self._asked = False
 
@@ -270,7 +277,7 @@ class _Asked(SlurmScheduler):
     def schedule(self, system: System) -> None:
         """Tell the reasons of the main loop."""
         if system.now == self.at and not self._asked:
-            self.told, self._asked = self.reasons(system), True
+            self.told, self._asked = self.reasons(system, self.fair_shares), True
         for job in list(system.queue):
             system.reject(job)
 
