@@ -8,6 +8,9 @@ needs the packages of Debian `slurm-wlm slurmdbd slurm-wlm-mysql-plugin mariadb-
 (HPCSIMKIT_SHARED). A day of four hours takes about nine minutes on two idle cores: on busy ones, the daemons fall
 behind their clock, and the day is another one.
 
+The first line says whether they kept pace: some seconds are those of the commands themselves. Ten seconds and more
+are too many: play it again, more slowly (``--speed 30``).
+
 Compared are: the priority of each waiting job with ``sprio``, fair shares with ``sshare``, the reasons with
 ``squeue %r``, the waits of the day with those of ``as-configured``, and the windows of ``advise`` for each snapshot of
 the queue with ``squeue --start`` and with what happened.
@@ -163,9 +166,10 @@ def lines_of(day: Path, futures: int) -> Iterator[str]:
     """Yield the measures of a day, each with its bar."""
     profile = Slurm.read(_configuration(day))
     snapshots = sorted(path.parent for path in day.glob("snapshots/*/sprio.txt"))
+    log = day / "fast_full.sacct"
+    yield from _pace(log)
     yield from _priorities(profile, snapshots)
     yield from _shares(profile, snapshots)
-    log = day / "fast_full.sacct"
     experiment = Experiment.of_flags({"log": str(log), "slurm": str(day / "conf"), "policies": [CONFIGURED]})
     case = Case.of(experiment, CONFIGURED)
     found = ask(ValidationQuestion(case=case))
@@ -178,6 +182,23 @@ def lines_of(day: Path, futures: int) -> Iterator[str]:
     yield from _reasons(case, snapshots)
     for snapshot in snapshots if futures else ():
         yield from _advice(case, snapshot, log, futures)
+
+
+def _pace(log: Path) -> Iterator[str]:
+    """Yield by how much jobs ran longer than they sleep: on busy cores, the daemons fall behind their clock."""
+    heading, *lines = log.read_text().splitlines()
+    rows = (dict(zip(heading.split("|"), line.split("|"), strict=True)) for line in lines)
+    longer = []
+    for row in rows:
+        asleep = re.search(r"sleep (\d+)", row.get("SubmitLine", ""))
+        ended = row["State"] in ("COMPLETED", "FAILED") and int(row["ElapsedRaw"]) < 60 * int(
+            row["TimelimitRaw"]
+        )
+        if asleep and ended:
+            longer.append(int(row["ElapsedRaw"]) - int(asleep[1]))
+    if longer:
+        median, most = np.quantile(longer, (0.5, 0.9))
+        yield f"pace: jobs ran {median:.0f} s longer than they sleep in the median, {most:.0f} s at 90 %"
 
 
 def _configuration(day: Path) -> Path:
