@@ -74,7 +74,13 @@ def test_a_job_in_two_partitions_has_the_reason_of_the_last_one(tmp_path: Path) 
 def test_a_limit_of_one_partition_stays_the_reason_behind_the_head_of_another(tmp_path: Path) -> None:
     each = jobs(
         FULL,
-        {"partition": "gpu", "user": "cleo", "gpus": 4, "run": 900, "limit": 900},  # all that the QOS of gpu allows
+        {
+            "partition": "gpu",
+            "user": "cleo",
+            "gpus": 4,
+            "run": 900,
+            "limit": 900,
+        },  # all that the QOS of gpu allows
         WIDE,
         {"at": 2, "partition": "any", "nodes": 3, "limit": 600},  # two nodes are open
         {"at": 3, "partition": "gpu,any", "user": "cleo", "gpus": 1, "limit": 600},
