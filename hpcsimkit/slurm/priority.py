@@ -240,7 +240,7 @@ class FairShare:
             whole[place] = whole[above] * shares[place]
             used[place] = used[above] * usage[place]
             effective[place] = used[place] + (effective[above] - used[place]) * shares[place]
-            if above == 0 and not each[place].user:
+            if above == 0:
                 effective[place] = used[place]
         with np.errstate(divide="ignore", invalid="ignore"):
             ratio = np.where(whole > 0, effective / whole, np.inf) / self._rules.dampening

@@ -106,7 +106,7 @@ OF_PARENTS = Associations(
     )
 )
 
-USED = np.array([464, 0, 50, 101, 312, 50, 0, 101, 0, 262, 50], dtype=float)
+USED = np.array([1, 0, 0.108925, 0.21785, 0.673226, 0.108925, 0, 0.21785, 0, 0.564301, 0.108925])
 
 
 def test_shares_of_the_parent() -> None:
@@ -119,7 +119,7 @@ def test_shares_of_the_parent() -> None:
         [0.015873, 0.317460, 0.634921, 0.5, 0.5, 0.015873, 0.015873, 1, 0.634921], abs=5e-7
     )
     assert usage[[2, *range(4, 11)]].tolist() == pytest.approx(
-        [0.108925, 0.673226, 1, 0, 0.217850, 0, 0.838205, 0.161795], abs=2e-3
+        [0.108925, 0.673226, 1, 0, 0.217850, 0, 0.838205, 0.161795], abs=2e-6
     )
     factors = FairShare(OF_PARENTS, Multifactor()).factors(USED)
     of_users = dict(
@@ -140,11 +140,12 @@ def test_shares_of_the_parent() -> None:
 
 
 def test_classic_shares_of_the_parent() -> None:
-    """By Slurm's manual: a user without shares of its own has the fair share of the account."""
+    """As the same Slurm printed them with NO_FAIR_TREE: eve has the fair share of physics."""
     found = FairShare(OF_PARENTS, Multifactor(flags=frozenset({"NO_FAIR_TREE"}))).factors(USED)
-    assert found[10] == found[4] == pytest.approx(2 ** -(312 / 464 / (40 / 63)))
-    used = 101 / 464
-    assert found[7] == pytest.approx(2 ** -((used + (1 - used) / 63) * 63))
+    assert found[[1, 2, *range(4, 11)]].tolist() == pytest.approx(
+        [1, 0.788338, 0.479522, 0.621477, 0.788338, 0.000074, 1, 0.479522, 0.479522], abs=2e-6
+    )
+    assert found[10] == found[4] and found[7] == pytest.approx(2 ** -(0.21785 * 63))
 
 
 def test_usage_loses_half_in_each_half_life() -> None:
