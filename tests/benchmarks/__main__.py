@@ -238,12 +238,12 @@ MEASURES = {
         ("training", agents.training), ("inference", agents.inference), ("backfilling", agents.backfilling),
         ("games", agents.games), ("batches", agents.batches), ("shares", shares.shares),
         ("preemptive", simulators.preemptive), ("futures", simulators.futures),
-        ("slurm", slurm.measure), ("advice", slurm.advice),
+        ("slurm", slurm.measure), ("validated", slurm.validated), ("advice", slurm.advice),
         ("sweep", sweeps.overhead), ("finished", sweeps.finished), ("workers", sweeps.workers),
     )},
 }  # fmt: skip
 
-UNITS = {"month": "jobs", "slurm": "jobs", "advice": "futures", "preemptive": "jobs", "futures": "futures", "outages": "jobs", "corners": "jobs", "speed": "jobs", "compiled": "jobs", "table": "jobs", "metrics": "jobs", "packing": "decisions",
+UNITS = {"month": "jobs", "slurm": "jobs", "validated": "jobs", "advice": "futures", "preemptive": "jobs", "futures": "futures", "outages": "jobs", "corners": "jobs", "speed": "jobs", "compiled": "jobs", "table": "jobs", "metrics": "jobs", "packing": "decisions",
          "episodes": "episodes", "games": "episodes", "window": "steps", "pairs": "steps", "inspector": "steps", "training": "steps", "inference": "answers", "backfilling": "steps", "batches": "steps"}  # fmt: skip
 
 FILES = (
@@ -320,6 +320,7 @@ ALL = [
     ("preemptive", "philly", "las", 3),
     ("futures", "500 jobs", "fcfs+easy", 3),
     ("slurm", "20000 jobs", "as-configured", 3),
+    ("validated", "20000 jobs", "as-configured", 2),
     ("slurm", "20000 jobs", "as-configured, SimPy", 1),
     ("advice", "320 waiting", "as-configured", 50),
     ("corners", "KTH-SP2", "fcfs+easy", 5),
