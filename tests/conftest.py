@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import importlib
 import io
 import os
-import pkgutil
 import signal
 import sys
 from collections import Counter
@@ -21,6 +19,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from hpcsimkit.compiled import loading
+from tests.interpreted import interpret
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -111,19 +110,7 @@ def interpreted(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """
     from numba.core.dispatcher import Dispatcher
 
-    from hpcsimkit import compiled
-    from hpcsimkit.compiled import compilation
-
-    found = pkgutil.iter_modules(compiled.__path__, "hpcsimkit.compiled.")
-    # All are imported first: who imports a function that is replaced would keep it.
-    for module in [importlib.import_module(each.name) for each in found]:
-        for name, value in list(vars(module).items()):
-            if isinstance(value, Dispatcher):
-                monkeypatch.setattr(module, name, value.py_func)
-    monkeypatch.setattr(compilation, "entry", lambda function, folder, **options: function)
-    monkeypatch.setattr(compilation, "direct", lambda function: function)
-    monkeypatch.setattr(loading, "KINDS", {})
-    monkeypatch.setattr(loading, "DIRECT", {})
+    interpret(monkeypatch)
     yield
     assert loading.KINDS, "no run was compiled"
     assert not any(isinstance(function, Dispatcher) for function in loading.KINDS.values())

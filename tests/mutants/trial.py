@@ -1,4 +1,4 @@
-"""Trying a fault: a copy of the checkout, and the tests that should notice, the quickest first."""
+"""Trying a fault: a copy of the checkout, and the tests that should notice."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ class Outcome:
     seconds: float
 
 
-def concerned_by(path: str, root: Path, quick: bool = False) -> list[str]:
+def concerned_by(path: str, root: Path) -> list[str]:
     """Return the files of the tests concerned by a fault in a file, in the order in which they run.
 
     Parameters
@@ -110,14 +110,12 @@ def concerned_by(path: str, root: Path, quick: bool = False) -> list[str]:
         File with the fault.
     root : Path
         The repository.
-    quick : bool
-        Whether folders of tests are left out. Default: False.
     """
     found: dict[str, None] = {}
     for name in next(places for prefix, places in CONCERNED.items() if path.startswith(prefix)):
         if name.endswith(".py"):
             found[name] = None
-        elif not quick:
+        else:
             files = sorted((root / name).rglob("test_*.py"))
             found.update(dict.fromkeys(str(file.relative_to(root)) for file in files))
     return list(found)
@@ -151,7 +149,7 @@ class Checkout:
         Parameters
         ----------
         tests : list of str
-            Files, in the order in which they run.
+            Files or tests, in the order in which they run.
         limit : float or None
             Time limit [s]; None for none.
         fault : Fault, optional
@@ -174,7 +172,11 @@ class Checkout:
         Path(cache_from_source(str(file))).unlink(missing_ok=True)
 
     def _tested(self, tests: list[str], limit: float | None) -> Outcome:
-        command = [sys.executable, "-m", "pytest", "-x", "-q", "--tb=no", "-p", "no:cacheprovider", *tests]
+        listed = self.root.parent / "tests.txt"  # there may be more than a command line can hold
+        listed.write_text("\n".join(tests), encoding="utf-8")
+        plugin = ["-p", "tests.mutants.plugin"] if (self.root / "tests/mutants").exists() else []
+        options = ["-x", "-q", "--tb=no", "-p", "no:cacheprovider", *plugin]
+        command = [sys.executable, "-m", "pytest", *options, f"@{listed}"]
         began = time.monotonic()
         process = subprocess.Popen(
             command,
