@@ -102,7 +102,7 @@ def test_tests_concerned_exist(root: Path) -> None:
 
 def test_tests_that_run_a_line_are_found_the_quickest_first(tmp_path: Path) -> None:
     """Line 1 is run when the file is imported, line 2 by two tests and a long one, line 3 by one; another failed."""
-    lines = CoverageData(str(tmp_path / "lines"))
+    lines = CoverageData(str(tmp_path / "0.lines"))
     ran = {
         "": [1, 4],
         "slow|run": [2],
@@ -116,7 +116,7 @@ def test_tests_that_run_a_line_are_found_the_quickest_first(tmp_path: Path) -> N
         lines.add_lines({"hpcsimkit/kernel/system.py": numbers})
     lines.write()
     times = [("slow", 2.5), ("quick", 0.5), ("too long", 2.0 * MOST)]
-    (tmp_path / "times.jsonl").write_text("".join(f"{json.dumps(each)}\n" for each in times))
+    (tmp_path / "0.times").write_text("".join(f"{json.dumps(each)}\n" for each in times))
     covering = Covering(tmp_path)
     expected = {1: ["quick", "slow"], 2: ["quick", "slow"], 3: ["quick"], 5: ["quick"], 6: []}
     for line, tests in expected.items():

@@ -136,10 +136,9 @@ def mutants(
         if fault.key not in reasons
         and (fault.key not in records or (again and records[fault.key]["word"] == "unnoticed"))
     ]
-    progress = Progress(len(left))
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
         checkout = Checkout(ROOT, Path(folder))
-        covering = measured(checkout, lines.resolve())
+        covering, progress = measured(checkout, lines.resolve()), Progress(len(left))
         for fault in left:
             tests = concerned_by(fault.path, ROOT) if again else covering.tests_of(fault.path, fault.line)
             outcome = checkout.outcome(tests, LIMIT, fault) if tests else Outcome("unnoticed", "", 0.0)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 import subprocess
 import sys
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import accumulate
+from itertools import accumulate, chain
 from pathlib import Path
 
 from coverage import CoverageData
@@ -19,11 +21,14 @@ from tests.mutants.trial import Checkout
 
 ROOT = Path(__file__).resolve().parents[2]
 
-FOLDERS = ("kernel", "policies", "cluster", "jobs", "results", "envs", "slurm", "compiled")
-"""Folders of the tests that are measured."""
+FOLDERS = (("kernel", "slurm"), ("policies", "cluster", "jobs", "results", "envs", "compiled"))
+"""Folders of the tests that are measured, for two processes that take about the same time."""
 
 MEASURED = ("hpcsimkit", "policies", "agents", "workloads", "tests")
 """Folders whose files decide what the tests run."""
+
+COMPILING = "tests/compiled/test_toolchain.py"
+"""Tests that compile whatever the plugin does."""
 
 MOST = 180
 """Time of the tests of a fault [s], as measured."""
@@ -44,19 +49,21 @@ class Covering:
     @cached_property
     def seconds(self) -> Mapping[str, float]:
         """Time of each test that passed [s], by its identifier."""
-        lines = (self.folder / "times.jsonl").read_text(encoding="utf-8").splitlines()
-        return dict(map(json.loads, lines))
+        lines = (file.read_text(encoding="utf-8").splitlines() for file in self.folder.glob("*.times"))
+        return dict(map(json.loads, chain.from_iterable(lines)))
 
     @cached_property
-    def _lines(self) -> CoverageData:
-        found = CoverageData(str(self.folder / "lines"))
-        found.read()
+    def _ran_by(self) -> Mapping[str, Mapping[int, set[str]]]:
+        """By whom each line of each file was run; files by where they are, since some are found by links."""
+        found: dict[str, dict[int, set[str]]] = defaultdict(lambda: defaultdict(set))
+        for each in self.folder.glob("*.lines"):
+            data = CoverageData(str(each))
+            data.read()
+            for file in data.measured_files():
+                lines = found[str((ROOT / file).resolve())]
+                for line, contexts in data.contexts_by_lineno(file).items():
+                    lines[line].update(contexts)
         return found
-
-    @cached_property
-    def _files(self) -> Mapping[str, str]:
-        """Files as they were measured, by where they are: some are found by links."""
-        return {str((ROOT / each).resolve()): each for each in self._lines.measured_files()}
 
     def tests_of(self, path: str, line: int) -> list[str]:
         """Return the tests that run a line of a file, the quickest first, up to :data:`MOST`.
@@ -70,11 +77,8 @@ class Covering:
         line : int
             Line number, from 1.
         """
-        file = self._files.get(str((ROOT / path).resolve()))
-        if file is None:
-            return []
-        ran_by = self._lines.contexts_by_lineno(file)
-        contexts = set(ran_by.get(line, ()))
+        ran_by = self._ran_by.get(str((ROOT / path).resolve()), {})
+        contexts = ran_by.get(line, set())
         if contexts == {""}:
             contexts = set().union(*ran_by.values())
         tests = {each.rpartition("|")[0] for each in contexts} & self.seconds.keys()
@@ -97,23 +101,37 @@ def measured(checkout: Checkout, folder: Path) -> Covering:
     for file in sorted(file for each in MEASURED for file in (checkout.root / each).rglob("*.py")):
         content.update(str(file.relative_to(checkout.root)).encode() + file.read_bytes())
     found = folder / content.hexdigest()[:16]
-    if not (found / "lines").exists():
+    if not (found / "done").exists():
         print("running the quick tests once, to see which run which lines ...", file=sys.stderr, flush=True)
         _measure(checkout, found)
     return Covering(found)
 
 
 def _measure(checkout: Checkout, folder: Path) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    places = [f"tests/{each}" for each in FOLDERS]
-    command = [sys.executable, "-m", "pytest", "-q", "--tb=no", "-n", "2", "-p", "no:cacheprovider"]
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
     covered = ["--cov", "--cov-config=tests/mutants/covering.ini", "--cov-context=test", "--cov-report="]
-    times, lines = folder / "times.jsonl", folder / "lines.part"
-    times.unlink(missing_ok=True)
-    subprocess.run(
-        [*command, "-p", "tests.mutants.plugin", *covered, *places],
-        cwd=checkout.root,
-        env={**checkout.environment, "COVERAGE_FILE": str(lines), TIMES: str(times)},
-        check=False,  # a test that fails without any fault is left out
-    )
-    lines.replace(folder / "lines")
+    command = [sys.executable, "-m", "pytest", "-q", "--tb=no", "-p", "no:cacheprovider"]
+    # Not in workers of one pytest: when one of them ends early, the lines of both are lost.
+    processes = [
+        subprocess.Popen(
+            [
+                *command,
+                "-p",
+                "tests.mutants.plugin",
+                f"--ignore={COMPILING}",
+                *covered,
+                *(f"tests/{each}" for each in folders),
+            ],
+            cwd=checkout.root,
+            env={
+                **checkout.environment,
+                "COVERAGE_FILE": str(folder / f"{number}.lines"),
+                TIMES: str(folder / f"{number}.times"),
+            },
+        )
+        for number, folders in enumerate(FOLDERS)
+    ]
+    for process in processes:
+        process.wait()  # whether or not a test fails without any fault: such a test is left out
+    (folder / "done").touch()

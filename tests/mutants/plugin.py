@@ -34,7 +34,12 @@ def nothing_is_compiled(request: pytest.FixtureRequest) -> Iterator[None]:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call() -> Iterator[Any]:
-    """Let a test fail that takes too long: a fault may have made an endless loop."""
+    """Let a test fail that takes too long: a fault may have made an endless loop.
+
+    Not while lines are measured: coverage would hold its lock for ever.
+    """
+    if TIMES in os.environ:
+        return (yield)
     before = signal.signal(signal.SIGALRM, _too_long)
     signal.alarm(LONGEST)
     try:
