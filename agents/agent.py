@@ -14,6 +14,7 @@ from hpcsimkit.agents.catalogue import ENCODERS, MASKS, NETWORKS
 from hpcsimkit.agents.model_agent import MODULE, ModelAgent, ScoringAgent
 from hpcsimkit.agents.networks.model_file import read_model, write_model
 from hpcsimkit.agents.networks.numpy_networks import Network, Tensors
+from hpcsimkit.agents.networks.onnx_graphs import ONNX
 from hpcsimkit.agents.stored_parts import described, known_class, restored, tell_needs
 from hpcsimkit.envs.interfaces import Encoder, Mask, actions_of, shape_of
 from hpcsimkit.errors import UsageError
@@ -175,7 +176,7 @@ class Agent(ScoringAgent):
         tensors, values = read_model(path)
         about = Metadata.checked(values, path)
         try:
-            if about.network.kind == MODULE:
+            if about.network.kind in (MODULE, ONNX):
                 given = {"encoder": encoder, "mask": mask, "parts": parts, "sample": sample}
                 of_module: Any = ModelAgent.restored(tensors, values, about, given)
                 return of_module

@@ -1,7 +1,8 @@
-"""Agents made of any model: a function, a PyTorch module, a model of Stable-Baselines3."""
+"""Agents made of any model: a function, a PyTorch module, an ONNX graph, a model of Stable-Baselines3."""
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping
 from typing import Any
@@ -10,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsimkit.agents.catalogue import ENCODERS, MASKS
-from hpcsimkit.agents.networks.model_file import write_model
+from hpcsimkit.agents.networks.model_file import GRAPH, write_model
 from hpcsimkit.agents.networks.models import scorer_of
+from hpcsimkit.agents.networks.onnx_graphs import ONNX, OnnxGraph
 from hpcsimkit.agents.networks.scorer import Scorer
 from hpcsimkit.agents.spaces.masks import AcceptReject, Slots
 from hpcsimkit.agents.stored_parts import described, own_class, restored, tell_needs
@@ -107,10 +109,11 @@ class ModelAgent(ScoringAgent):
 
     Parameters
     ----------
-    model : callable, torch.nn.Module or BaseAlgorithm
+    model : callable, torch.nn.Module, OnnxGraph or BaseAlgorithm
         Function ``predict(observation)`` or ``predict(observation, mask)`` that returns an action, or a score
-        for each action; PyTorch module that scores a batch of observations; or a model of
-        Stable-Baselines3, also with custom features extractors, recurrent or quantile policies,
+        for each action; PyTorch module or
+        :class:`~hpcsimkit.agents.networks.onnx_graphs.OnnxGraph` that scores a batch of observations; or a
+        model of Stable-Baselines3, also with custom features extractors, recurrent or quantile policies,
         ``VecNormalize`` and ``VecFrameStack``. It is called, never copied or changed.
     encoder : Encoder
         Encoder of its observations.
@@ -220,20 +223,42 @@ class ModelAgent(ScoringAgent):
 
     # --- saving and loading --------------------------------------------------------------------------
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write a PyTorch module as an agent into one file: its tensors, the names of classes, no pickle.
+    def save(self, path: str | os.PathLike[str], *, graph: bool = False) -> None:
+        """Write a PyTorch module or an ONNX graph as an agent into one file, without pickle.
 
-        :meth:`Agent.load <hpcsimkit.agents.agent.Agent.load>` reads it, with the module or file of the class
-        as ``parts``. A warning tells which classes of a notebook or a script it will need.
+        :meth:`Agent.load <hpcsimkit.agents.agent.Agent.load>` reads it. Of a module, the file has the tensors
+        and the name of the class, whose module or file is given there as ``parts``; a warning tells which
+        classes of a notebook or a script it will need.
+
+        Parameters
+        ----------
+        path : path
+            Model file.
+        graph : bool
+            Whether a module is written as an ONNX graph: the file then needs neither its class nor PyTorch,
+            but the extra ``[onnx]``. Default: False.
 
         Raises
         ------
         UsageError
-            The model is no module; it has tensors of other types, or parameters that are not its attributes.
+            The model is none of both; it has tensors of other types, or parameters that are not its
+            attributes; or it cannot be exported.
         """
-        from hpcsimkit.agents.networks.torch_models import tensors_of
+        model = self.model
+        module = hasattr(model, "state_dict") and not hasattr(model, "predict")
+        if module and graph:
+            model = OnnxGraph.of(model, self._seen_shape)
+        if isinstance(model, OnnxGraph):
+            needed: list[Any]
+            tensors: Any = {GRAPH: np.frombuffer(model.content, dtype=np.uint8)}
+            kind, facts, needed = ONNX, {"flat": self.flat}, [self.encoder, self.mask]
+        elif module:
+            from hpcsimkit.agents.networks.torch_models import tensors_of
 
-        if not hasattr(self.model, "state_dict") or hasattr(self.model, "predict"):
+            tensors = tensors_of(model)
+            kind, facts = MODULE, {**described(model, NO_MODULES), "flat": self.flat}
+            needed = [model, self.encoder, self.mask]
+        else:
             raise UsageError(
                 f"{self._scorer.name} is no PyTorch module: save the model in its own form, and write a "
                 "function that loads it into a file, def agent() -> ModelAgent; its name is mine.py:agent"
@@ -243,30 +268,34 @@ class ModelAgent(ScoringAgent):
             "sample": self.sample,
             "encoder": described(self.encoder, ENCODERS),
             "mask": described(self.mask, MASKS),
-            "network": {"kind": MODULE},
-            "about": {**(self.about or {}), MODULE: {**described(self.model, NO_MODULES), "flat": self.flat}},
+            "network": {"kind": kind},
+            "about": {**(self.about or {}), MODULE: facts},
         }
-        write_model(path, tensors_of(self.model), about)
-        tell_needs(path, self.model, self.encoder, self.mask)
+        write_model(path, tensors, about)
+        tell_needs(path, *needed)
+
+    @property
+    def _seen_shape(self) -> tuple[int, ...]:
+        """Shape of an observation as the model sees it."""
+        shape = shape_of(self.encoder)
+        return (math.prod(shape),) if self.flat else shape
 
     @classmethod
     def restored(
         cls, tensors: Any, values: Mapping[str, Any], about: Any, given: Mapping[str, Any]
     ) -> ModelAgent:
-        """Return the agent of a model file whose network is a module; see :meth:`save`.
+        """Return the agent of a model file whose network is a module or a graph; see :meth:`save`.
 
         `given` has the parameters of :meth:`Agent.load <hpcsimkit.agents.agent.Agent.load>`.
         """
-        import torch
-
-        from hpcsimkit.agents.networks.torch_models import put_tensors
-
         named, parts, sample = values["about"][MODULE], given["parts"], given["sample"]
-        module = own_class(str(named["name"]), torch.nn.Module, parts)(**named["parameters"])
-        put_tensors(module, tensors)
+        if about.network.kind == ONNX:
+            model: Any = OnnxGraph(tensors[GRAPH].tobytes())
+        else:
+            model = _module(named, tensors, parts)
         origin = {key: value for key, value in values["about"].items() if key != MODULE}
         return cls(
-            module,
+            model,
             restored(about.encoder, Encoder, given["encoder"], ENCODERS, parts),
             restored(about.mask, Mask, given["mask"], MASKS, parts),
             stage=about.stage,
@@ -291,6 +320,17 @@ class ModelAgent(ScoringAgent):
         if not np.isfinite(wanted).any():
             raise UsageError(f"{self._scorer.name} scores no option with a finite number, found {scores[0]}")
         return np.where(np.isnan(wanted), -np.inf, wanted)
+
+
+def _module(named: Mapping[str, Any], tensors: Any, parts: Any) -> Any:
+    """Return a module with the tensors of a file, of the class that the reader gives."""
+    import torch
+
+    from hpcsimkit.agents.networks.torch_models import put_tensors
+
+    module = own_class(str(named["name"]), torch.nn.Module, parts)(**named["parameters"])
+    put_tensors(module, tensors)
+    return module
 
 
 def _usual_mask(encoder: Encoder, stage: str) -> Mask:

@@ -75,7 +75,19 @@ def play(simulation: Simulation, answer: Answer) -> Result:
 
 
 def with_agent(policy: Policy, agent: Agent) -> Policy:
-    """Return a copy of a policy with an agent at its open seat, and the heuristic behind it."""
+    """Return a copy of a policy with an agent at its open seat, and the heuristic behind it.
+
+    Examples
+    --------
+    >>> from hpcsimkit import External, Pipeline
+    >>> from hpcsimkit.policies import SJF
+    >>> from hpcsimkit.rl import ModelAgent, QueueWindow
+    >>> def first(seen):
+    ...     return 0
+    >>> seated = with_agent(Pipeline(order=External(SJF()), window=4), ModelAgent(first, QueueWindow(4)))
+    >>> seated.order, seated.order.base
+    (ModelAgent(first, QueueWindow(slots=4), Slots(slots=4)), SJF())
+    """
     seat = "seat" if isinstance(policy, Dispatch | TwoLevel) else agent.stage
     seated = copy.copy(policy)
     agent.base = getattr(policy, seat).base

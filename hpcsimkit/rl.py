@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from hpcsimkit.agents.agent import Agent
     from hpcsimkit.agents.model_agent import ModelAgent
     from hpcsimkit.agents.networks.numpy_networks import Dense
+    from hpcsimkit.agents.networks.onnx_graphs import OnnxGraph
     from hpcsimkit.agents.seats import (
         ConstantSlot,
         RandomAgent,
@@ -70,6 +71,7 @@ _NAMES = LazyNames(
         "agents.agent": ("Agent",),
         "agents.model_agent": ("ModelAgent",),
         "agents.networks.numpy_networks": ("Dense",),
+        "agents.networks.onnx_graphs": ("OnnxGraph",),
         "agents.seats": (
             "ConstantSlot",
             "RandomAgent",
@@ -208,6 +210,7 @@ __all__ = [
     "ModelAgent",
     "Observation",
     "OneJob",
+    "OnnxGraph",
     "PPOSettings",
     "Places",
     "Player",

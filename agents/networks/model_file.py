@@ -32,7 +32,10 @@ MODEL_TEXT, CHECKPOINT_TEXT = 2**20, 2**26
 MOST_TENSORS, LONGEST_SIDE, DEEPEST = 4096, 2**31, 32
 """Maximum number of tensors, maximum length of a tensor's side, and maximum nesting depth of the JSON."""
 
-Tensors = Mapping[str, NDArray[np.float32]]
+GRAPH = "graph"
+"""Name of the one tensor of bytes: an ONNX graph. All others are of float32."""
+
+Tensors = Mapping[str, NDArray[Any]]
 
 
 def write_model(path: str | os.PathLike[str], tensors: Tensors, about: Mapping[str, Any]) -> None:
@@ -42,7 +45,10 @@ def write_model(path: str | os.PathLike[str], tensors: Tensors, about: Mapping[s
     """
     safetensors = _library()
     text = json.dumps({"format": FORMAT, "kit": __version__, **about}, allow_nan=False)
-    plain = {name: np.ascontiguousarray(values, dtype=np.float32) for name, values in tensors.items()}
+    plain = {
+        name: np.ascontiguousarray(values, dtype=np.uint8 if name == GRAPH else np.float32)
+        for name, values in tensors.items()
+    }
     # One entry only: the order of several would vary.
     metadata = {HEADER: _digest(text, plain) + text}
     write_bytes(path, safetensors.numpy.save(plain, metadata=metadata))
@@ -50,7 +56,7 @@ def write_model(path: str | os.PathLike[str], tensors: Tensors, about: Mapping[s
 
 def read_model(
     path: str | os.PathLike[str], most_text: int = MODEL_TEXT, form: Format = Format.MODEL
-) -> tuple[dict[str, NDArray[np.float32]], dict[str, Any]]:
+) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
     """Read a model file: its tensors and its metadata.
 
     The sizes in the header are checked against the size of the file before anything is allocated: reading
@@ -86,8 +92,11 @@ def _metadata(content: bytes, most_text: int) -> dict[str, str]:
     metadata = header.pop("__metadata__")
     if len(header) > MOST_TENSORS:
         raise ValueError("too many tensors")
-    for tensor in header.values():
-        if tensor["dtype"] != "F32" or max(tensor["shape"], default=0) > LONGEST_SIDE:
+    for name, tensor in header.items():
+        if (
+            tensor["dtype"] != ("U8" if name == GRAPH else "F32")
+            or max(tensor["shape"], default=0) > LONGEST_SIDE
+        ):
             raise ValueError("a tensor of another type or size")
     return {str(key): str(value) for key, value in metadata.items()}
 

@@ -1,4 +1,4 @@
-"""Models of any kind as scores of actions: functions, PyTorch modules, models of Stable-Baselines3."""
+"""Models of any kind as scores of actions: functions, modules, ONNX graphs, models of Stable-Baselines3."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hpcsimkit.agents.networks.onnx_graphs import OnnxGraph
 from hpcsimkit.agents.networks.scorer import Scorer
 from hpcsimkit.errors import UsageError
 
@@ -25,9 +26,10 @@ def scorer_of(model: Any) -> Scorer:
 
     Parameters
     ----------
-    model : callable, torch.nn.Module or BaseAlgorithm
+    model : callable, torch.nn.Module, OnnxGraph or BaseAlgorithm
         Function of an observation, and of the mask of valid actions if it takes two arguments, that returns
-        an action or a score for each; PyTorch module that scores a batch; or a model of Stable-Baselines3.
+        an action or a score for each; PyTorch module or ONNX graph that scores a batch; or a model of
+        Stable-Baselines3.
 
     Raises
     ------
@@ -41,6 +43,8 @@ def scorer_of(model: Any) -> Scorer:
     >>> last.scores(np.zeros((1, 3)), np.array([[True, True, False]]), None)[0].argmax()
     np.int64(1)
     """
+    if isinstance(model, OnnxGraph):
+        return model.scorer
     torch = sys.modules.get("torch")  # a module of it can only be here if it was loaded
     if torch is not None and isinstance(model, torch.nn.Module) and not hasattr(model, "predict"):
         from hpcsimkit.agents.networks.torch_models import module_scorer

@@ -93,6 +93,15 @@ class Network:
     ------
     UsageError
         A tensor is missing, has the wrong shape or is not finite, or the activation is unknown.
+
+    Examples
+    --------
+    >>> class Linear(Network):
+    ...     kind = "linear"
+    ...     def scores(self, observation):
+    ...         return self.tensors["weight.0"] @ observation.ravel() + self.tensors["bias.0"]
+    >>> Linear({"weight.0": np.ones((2, 3)), "bias.0": np.array([0, 1])}).scores(np.ones(3)).tolist()
+    [3.0, 4.0]
     """
 
     kind = ""

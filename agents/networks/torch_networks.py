@@ -81,6 +81,14 @@ class ActorCritic(nn.Module):
     critic_hidden : sequence of int, optional
         Sizes of the hidden layers of a critic that scores each row with a network with `hidden` layers and
         reads all scores with these layers (as in RLScheduler); without any it reads the whole observation.
+
+    Examples
+    --------
+    >>> import torch
+    >>> network = ActorCritic((5, 3), 4, hidden=(8,))
+    >>> seen = torch.zeros(2, 5, 3)
+    >>> tuple(network.scores(seen).shape), tuple(network.values(seen).shape)
+    ((2, 4), (2,))
     """
 
     def __init__(

@@ -82,6 +82,18 @@ class OneJob(Encoder):
     ----------
     time_scale : float
         Unit of time [s].
+
+    Examples
+    --------
+    >>> from hpcsimkit import External, Pipeline, Workload
+    >>> from hpcsimkit.rl import AcceptReject, Fixed, MinusMeanWait, SchedulingEnv
+    >>> w = Workload(
+    ...     {"submit_time": [0, 0], "run_time": [60, 60], "requested_time": [7200, 7200], "nodes": [1, 4]},
+    ...     machine_size=4,
+    ... )
+    >>> parts = Fixed(w), Pipeline(inspector=External()), OneJob(3600.0), AcceptReject(), MinusMeanWait()
+    >>> SchedulingEnv(*parts, stage="inspector").reset(seed=0)[0].tolist()
+    [2.0, 1.0, 0.0, 0.0, 0.75, 0.015625, 0.015625, 0.0]
     """
 
     low, high = 0.0, np.inf
@@ -132,6 +144,11 @@ class Places(Encoder):
     ----------
     slots : int
         Number of rows; the first `slots` options of a decision are encoded.
+
+    Examples
+    --------
+    >>> Places(4).shape
+    (4, 5)
     """
 
     low, high = 0.0, np.inf

@@ -109,6 +109,12 @@ class DQLSettings(NetworkSettings):
         Share of all steps over which the exploration rate falls, in [0, 1].
     round : int
         Number of decisions of each episode between reports.
+
+    Examples
+    --------
+    >>> settings = DQLSettings(total_timesteps=20_000, explore_for=0.25)
+    >>> settings.explore_first, settings.explore_last, settings.double
+    (1.0, 0.05, True)
     """
 
     learning_rate: NonNegative = 1e-3
@@ -136,6 +142,14 @@ class DQL(NetworkTrainer):
     last one has started; with ``fitting=True`` it chooses among jobs that can start.
 
     Parameters are those of :class:`~hpcsimkit.agents.training.seat_trainer.SeatTrainer`.
+
+    Examples
+    --------
+    >>> from hpcsimkit.agents.standard import order
+    >>> settings = DQLSettings(total_timesteps=64, episodes=2, begin=16, hidden=(8,))
+    >>> agent = DQL(order(slots=4), settings).train()
+    >>> agent.stage, agent.network.outputs
+    ('order', 4)
     """
 
     algorithm = "dql"

@@ -73,6 +73,11 @@ class SB3Settings(RunSettings):
     keep_memory : bool
         Whether checkpoints of DQN contain its replay buffer, which may be large. Without it a resumed run
         begins with an empty buffer, and is not reproducible bit for bit.
+
+    Examples
+    --------
+    >>> SB3Settings(options={"learning_rate": 1e-4}).hidden
+    (64, 64)
     """
 
     episodes: Count = 32
@@ -101,6 +106,15 @@ class SB3Trainer(SeatTrainer):
     ------
     UsageError
         When training begins: the algorithm, its package, or an option is unknown.
+
+    Examples
+    --------
+    >>> from hpcsimkit.agents.standard import order
+    >>> options = {"n_steps": 16, "batch_size": 16}
+    >>> settings = SB3Settings(total_timesteps=64, episodes=2, hidden=(8,), options=options)
+    >>> agent = SB3Trainer(order(slots=4), settings).train()
+    >>> agent.stage, agent.network.outputs
+    ('order', 4)
     """
 
     algorithm = "maskable-ppo"
@@ -311,19 +325,43 @@ def _checked(options: dict[str, Any], algorithm: str, kind: Any) -> dict[str, An
 
 
 class SB3PPO(SB3Trainer):
-    """PPO of Stable-Baselines3; see :class:`SB3Trainer`."""
+    """PPO of Stable-Baselines3; see :class:`SB3Trainer`.
+
+    Examples
+    --------
+    >>> from hpcsimkit.agents.standard import order
+    >>> trainer = SB3PPO(order(slots=4), SB3Settings(options={"n_steps": 32}))
+    >>> trainer.algorithm, trainer.options["n_steps"]
+    ('sb3-ppo', 32)
+    """
 
     algorithm = "sb3-ppo"
 
 
 class SB3A2C(SB3Trainer):
-    """A2C of Stable-Baselines3; see :class:`SB3Trainer`."""
+    """A2C of Stable-Baselines3; see :class:`SB3Trainer`.
+
+    Examples
+    --------
+    >>> from hpcsimkit.agents.standard import order
+    >>> trainer = SB3A2C(order(slots=4), SB3Settings(hidden=(32,)))
+    >>> trainer.algorithm, trainer.settings.hidden
+    ('sb3-a2c', (32,))
+    """
 
     algorithm = "sb3-a2c"
 
 
 class SB3DQN(SB3Trainer):
-    """DQN of Stable-Baselines3; see :class:`SB3Trainer`."""
+    """DQN of Stable-Baselines3; see :class:`SB3Trainer`.
+
+    Examples
+    --------
+    >>> from hpcsimkit.agents.standard import order
+    >>> trainer = SB3DQN(order(slots=4), SB3Settings(keep_memory=False))
+    >>> trainer.algorithm, trainer.learns_policy
+    ('sb3-dqn', False)
+    """
 
     algorithm = "sb3-dqn"
     learns_policy = False

@@ -72,6 +72,12 @@ class SeatTrainer(Trainer[Agent]):
         Networks in training.
     optimiser : torch.optim.Optimizer
         Optimiser of their weights.
+
+    Examples
+    --------
+    >>> from hpcsimkit.rl import A2C, DQL, PPO, SB3PPO
+    >>> [trainer.algorithm for trainer in (A2C, DQL, PPO, SB3PPO) if issubclass(trainer, SeatTrainer)]
+    ['a2c', 'dql', 'ppo', 'sb3-ppo']
     """
 
     networks: torch.nn.Module

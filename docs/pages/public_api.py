@@ -102,7 +102,7 @@ TASKS: dict[str, dict[str, tuple[str, ...]]] = {
     },
     "Train and use an agent": {
         "hpcsimkit.rl": (
-            *("Agent", "ModelAgent", "agent_of", "Dense", "RandomAgent", "ConstantSlot"),
+            *("Agent", "ModelAgent", "OnnxGraph", "agent_of", "Dense", "RandomAgent", "ConstantSlot"),
             *("PPO", "PPOSettings", "A2C", "DQL", "DQLSettings", "CrossEntropy", "CrossEntropySettings"),
             *("SB3PPO", "SB3A2C", "SB3DQN", "SB3Trainer", "SB3Settings", "Together", "Callback", "Pruning"),
             *("Training", "TrainingRun"),

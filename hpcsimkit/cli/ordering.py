@@ -1,4 +1,4 @@
-"""Command that learns an order from a log."""
+"""Command that chooses a policy for the log of a cluster."""
 
 from __future__ import annotations
 
@@ -24,7 +24,10 @@ from hpcsimkit.cli.flags import (
     takes,
 )
 from hpcsimkit.errors import UsageError
-from hpcsimkit.io.printable import show
+from hpcsimkit.io.printable import show, warn
+
+FORMER = typer.Option(hidden=True)
+"""Option of version 1.0 without effect."""
 
 
 def _factor(option: str, text: str) -> float:
@@ -37,13 +40,23 @@ def _factor(option: str, text: str) -> float:
 
 @examples(
     "learn KTH-SP2.swf.gz --out my-scheduler --workers 2",
-    "learn KTH-SP2.swf.gz --guard --out my-scheduler",
+    "learn KTH-SP2.swf.gz --times 10 --times 100 --seconds 300 --out my-scheduler",
     "learn march.sacct --machines machines.csv --partitions partitions.txt --out my-scheduler",
     "learn KTH-SP2.swf.gz --objective 'mean wait time' --longest-wait 1.2x --out my-scheduler",
     "compare KTH-SP2.swf.gz -p fcfs+easy -p learned:my-scheduler/policy.json",
-    "learn --collect learned",
 )
 @takes(
+    times=option(
+        list[float],
+        "N",
+        "Guard to try: a job goes first that has waited for more than N times the running mean wait; repeat "
+        "the option for several.  [10, 30]",
+    ),
+    seconds=option(
+        list[int],
+        "S",
+        "Time limit of tests to try [s]; repeat the option for several.  [60, 300]",
+    ),
     objective=option(
         str,
         "METRICS",
@@ -61,27 +74,8 @@ def _factor(option: str, text: str) -> float:
         "Minimum fairness between users (Jain's index of their mean bounded slowdowns), relative to that of "
         "FCFS with EASY, above 0x to 1x.  [none]",
     ),
-    evaluations=option(int, "N", "Number of simulations of the search, 20 or more.  [360]"),
-    choose_from=option(
-        int,
-        "WEEK",
-        "Week, from 0, with which the part to choose by begins; by default after a third.  [auto]",
-    ),
     test_from=option(
         int, "WEEK", "Week, from 0, with which the part to test begins; by default after two thirds.  [auto]"
-    ),
-    guard=option(
-        bool,
-        None,
-        "Let the learned order fall back to that of the best heuristic while that is better in recent weeks.",
-        "--guard",
-    ),
-    perfect=option(
-        bool,
-        None,
-        "Search the parameters with actual run times as predictions as well, which shows how much better "
-        "predictions could gain.",
-        "--perfect",
     ),
     beside=option(
         list[str],
@@ -96,31 +90,36 @@ def _factor(option: str, text: str) -> float:
 def learn(
     source: Source = None,
     *,
-    collect: Annotated[
-        Path | None,
-        typer.Option(metavar="FOLDER", help="Only print a table of all studies in the folders of a folder."),
-    ] = None,
+    evaluations: Annotated[int | None, FORMER] = None,
+    choose_from: Annotated[int | None, FORMER] = None,
+    guard: Annotated[bool, FORMER] = False,
+    perfect: Annotated[bool, FORMER] = False,
+    collect: Annotated[str | None, FORMER] = None,
     overwrite: Overwrite = False,
     limit: Limits = None,
     quiet: Quiet = False,
     **settings: Any,
 ) -> None:
-    """Tune an order with a bounded slack on a log, and test it on later weeks.
+    """Choose a policy for a cluster on the past of its log, and test it on later weeks.
 
-    Searches the parameters of a bounded order on the first two thirds of the log, unless a heuristic is
-    better there, and simulates the chosen policy once on the last third, against all heuristics with EASY.
-    Writes the policy, a model card, a report and tables. The same command resumes an interrupted study.
+    Simulates rules with EASY, and the recipe predicted-aging, with and without a guard of long waits and with
+    and without tests of waiting jobs, on the first two thirds of the log. Shows the front: the longest wait
+    against the slowdown and the wait. Simulates the front and the best policies within the limits once on
+    the last third, at other loads, and with fewer users who allow tests. Writes the policies, a model card,
+    a report and tables. The same command resumes an interrupted study.
     """
     from hpcsimkit.experiments import console
-    from hpcsimkit.experiments.learn.collection import collected
-    from hpcsimkit.experiments.learn.records import HEADINGS, figures_cells
+    from hpcsimkit.experiments.learn.records import HEADINGS, figures_cells, roles_of
     from hpcsimkit.experiments.learn.settings import Learning
     from hpcsimkit.experiments.learn.study import Study
     from hpcsimkit.experiments.progress import show_cells
 
     if collect is not None:
-        show(collected(collect))
-        return
+        raise UsageError("--collect is gone: reproduce winning LOGS measures policies over logs")
+    former = {"evaluations": evaluations, "choose-from": choose_from, "guard": guard, "perfect": perfect}
+    given = [f"--{name}" for name, value in former.items() if value]
+    if given:
+        warn(f"{', '.join(given)}: without effect; learn searches no parameters any more")
     limits = {
         name: None if settings[name] is None else _factor(f"--{name.replace('_', '-')}", settings[name])
         for name in ("longest_wait", "fairness")
@@ -132,10 +131,14 @@ def learn(
     out = settings["out"]
     place = Path(out) if out else RESULTS / f"{workload.name}-learned"
     study = Study(study_settings, workload, place, sys.orig_argv)
-    with show_cells("steps", quiet=quiet) as tell:
+    with show_cells("simulations", quiet=quiet) as tell:
         outcome = study.run(tell, overwrite=overwrite)
     if not quiet:
-        first = (outcome["policy"], *outcome["beside"], outcome["rival"], outcome["limited_rival"])
-        names = dict.fromkeys([*first, "fcfs+easy", outcome["clairvoyant"]])
-        show(console.plain_table(HEADINGS, [[name, *figures_cells(outcome["test"][name])] for name in names]))
+        roles, heads = roles_of(outcome), [*HEADINGS, "role"]
+        for title, part, names in (
+            ("front of the past", "past", outcome["front"]),
+            ("last part, not used for the choice", "test", outcome["test"]),
+        ):
+            rows = [[name, *figures_cells(outcome[part][name]), roles.get(name, "")] for name in names]
+            show(f"{title}:", console.plain_table(heads, rows))
         show(f"results: {os.path.relpath(place)}/report.md")

@@ -52,6 +52,7 @@ def _common(usual: str) -> dict[str, Any]:
 @examples(
     "validate KTH-SP2.swf.gz",
     "validate march.sacct --slurm /etc/slurm",
+    "validate march.sacct --slurm /etc/slurm --calibrate",
     "validate march.sacct --machines machines.csv --partitions partitions.txt -p slurm+easy",
 )
 @takes(
@@ -76,6 +77,16 @@ def validate(
             "scheduler.  [--period, or 60]",
         ),
     ] = None,
+    calibrate: Annotated[
+        bool,
+        typer.Option(
+            "--calibrate",
+            help="Instead, try values of the clocks and of the plan: choose those that are nearest to the "
+            "record on the first half of the jobs, and judge them on the second. With --slurm these are "
+            "bf_interval, bf_max_job_test, default_queue_depth and sched_interval, else the scheduling "
+            "interval and the backfilling. Writes calibration.csv and calibration.png.",
+        ),
+    ] = False,
     **options: Any,
 ) -> None:
     """Compare a simulation with the recorded schedule.
@@ -88,9 +99,14 @@ def validate(
     account and size, as causes.csv, the grades as agreement.csv, the explanation of the errors as
     residue.csv, and a picture of it, the queue and the utilisation over time as validation.png.
     """
+    from hpcsimkit.experiments.questions.calibrate import CalibrationQuestion
     from hpcsimkit.experiments.questions.validate import ValidationQuestion
 
     case = _case(policy, {"source": source, **options})
+    if calibrate:
+        question = CalibrationQuestion(case=case, tolerance=tolerance)
+        _answer(question, f"{case.jobs.name}-calibrated", options)
+        return
     _answer(ValidationQuestion(case=case, tolerance=tolerance), f"{case.jobs.name}-validated", options)
 
 

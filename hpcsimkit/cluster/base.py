@@ -40,6 +40,12 @@ class Room(Generic[LevelT]):
         Time until the shadow time [s]. A job with an estimate of at most this may use all free capacity.
     spare : LevelT
         Extra nodes: capacity left over once the blocked job has started, available to longer jobs.
+
+    Examples
+    --------
+    >>> room = Room(free=3, window=60.0, spare=1)
+    >>> room.free, room.spare
+    (3, 1)
     """
 
     free: LevelT

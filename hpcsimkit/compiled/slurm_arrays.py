@@ -294,12 +294,14 @@ def _ask(requests: Requests, row: int, part: int) -> Ask:
 def classes_of(requests: Requests, tickets: Tickets) -> tuple[Integers, Integers]:
     """Return the class of each ticket, and the first ticket of each class.
 
-    Tickets of a class have association, user, account, QOS and partition in common.
+    Tickets of a class have association, user, account, QOS and partition in common; a job has the association
+    of the first partition that it names.
     """
     key = tickets.part
     for values in (
         _numbered(requests.users),
         _numbered(requests.accounts),
+        requests.place.astype(np.int64),
         _numbered([None if qos is None else qos.name for qos in requests.qos]),
     ):
         key = key * (int(values.max(initial=0)) + 1) + values[tickets.row]

@@ -404,7 +404,7 @@ def _main_loop(
     Mirrors ``SlurmScheduler._main_loop``.
     """
     counters, looked_at, closed = run.counters, 0, 0
-    most = 0 if whole else clocks.default_queue_depth
+    most = 0 if whole or not clocks.default_queue_depth else clocks.default_queue_depth + 1
     _open_all(run)
     for part in range(len(run.seen)):
         run.seen[part] = run.blocked[part] = 0
@@ -412,18 +412,19 @@ def _main_loop(
     for position in range(counters[LISTED]):
         ticket = run.listed[position]
         part = jobs.part[ticket]
-        if run.state[jobs.row[ticket]] != WAITING or run.blocked[part]:
+        if run.state[jobs.row[ticket]] != WAITING:
             continue
-        if not _may_start(jobs, limits, run, ticket, now):
-            continue
-        if clocks.partition_job_depth and run.seen[part] >= clocks.partition_job_depth:
-            counters[UNSEEN_SOME] = 1
+        run.seen[part] += 1
+        if clocks.partition_job_depth and run.seen[part] > clocks.partition_job_depth:
+            if not run.blocked[part]:
+                counters[UNSEEN_SOME] = 1
             continue
         if most and looked_at >= most:
             counters[UNSEEN_SOME] = 1
             break
-        run.seen[part] += 1
         looked_at += 1
+        if run.blocked[part] or not _may_start(jobs, limits, run, ticket, now):
+            continue
         if choose_free(nodes, run, jobs.need[ticket]):
             counters[UNPLANNED] = 1
             _start(factors, jobs, limits, nodes, run, ticket, READY, now)

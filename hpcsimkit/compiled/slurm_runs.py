@@ -19,6 +19,8 @@ from hpcsimkit.kernel.policy import Policy
 from hpcsimkit.kernel.setup import Setup
 from hpcsimkit.results.held import HeldJobs
 from hpcsimkit.results.result import Result
+from hpcsimkit.slurm.accounts import PARENT
+from hpcsimkit.slurm.limits import OF_PAST
 from hpcsimkit.slurm.requests import Requests
 from hpcsimkit.slurm.rules import Rules
 from hpcsimkit.slurm.scheduler import SlurmScheduler
@@ -49,6 +51,10 @@ def obstacles(setup: Setup, workload: Workload, cluster: Any, policy: Policy) ->
         yield f"it knows no checkpoints of Slurm as configured, found {setup.restart!r}"
     if _preempts(policy.profile, workload, cluster):
         yield "it knows no preemption of Slurm as configured, and jobs may stop others"
+    if any(each.shares == PARENT for each in policy.profile.associations.each):
+        yield "it knows no Fairshare=parent"
+    if policy.profile.limits and _counts_the_past(policy.profile):
+        yield f"it knows no limits of what has been spent ({', '.join(OF_PAST)})"
     if _largest_priority(policy.profile, workload) >= LARGEST_PRIORITY:
         yield "its priorities are too large"
     yield from _obstacles_of_places(workload, cluster, policy.profile)
@@ -63,6 +69,13 @@ def _preempts(profile: Rules, workload: Workload, partitions: Partitions) -> boo
     present = np.unique(workload.column("qos")).tolist()
     names = {workload.label("qos", value) for value in present if value >= 0}
     return any(names & {*profile.qos[name].preempts} for name in names & {*profile.qos})
+
+
+def _counts_the_past(profile: Rules) -> bool:
+    """Return whether a QOS or association limits what past jobs have spent."""
+    of_qos = [each.limits for each in profile.qos.values()]
+    limits = [*of_qos, *(each.limits for each in profile.associations.each)]
+    return any(name in each for each in limits for name in OF_PAST)
 
 
 def _largest_priority(profile: Rules, workload: Workload) -> float:

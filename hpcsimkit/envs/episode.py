@@ -69,6 +69,18 @@ class Episode:
         The pending decision; None when the run is over.
     decisions : int
         Number of decisions that agents have made so far.
+
+    Examples
+    --------
+    >>> from hpcsimkit import External, Pipeline, Workload
+    >>> from hpcsimkit.rl import MinusMeanWait, QueueWindow, Scenario, Slots
+    >>> w = Workload({"submit_time": [0, 0, 0], "run_time": [9, 4, 2], "nodes": [1, 1, 1]}, machine_size=1)
+    >>> player = Player(QueueWindow(3), Slots(3), MinusMeanWait())
+    >>> episode = Episode(Scenario(w), Pipeline(order=External(), window=3), {"order": player})
+    >>> while episode.decision is not None:  # the last of the waiting jobs
+    ...     episode.answer(len(episode.decision.options) - 1)
+    >>> episode.result().start_time.tolist()
+    [6, 2, 0]
     """
 
     def __init__(

@@ -32,6 +32,15 @@ class Decision:
         The state of the simulated cluster, or of the partition to which the decision belongs.
     job : Job or None
         The job that is inspected, admitted, placed, or does not fit; None for the order.
+
+    Examples
+    --------
+    >>> from hpcsimkit import External, Pipeline, Simulation, Workload
+    >>> w = Workload({"submit_time": [0, 0], "run_time": [9, 4], "nodes": [1, 1]}, machine_size=1)
+    >>> simulation = Simulation(w, Pipeline(order=External()))
+    >>> decision = simulation.next_decision()
+    >>> decision.stage, len(decision.options), decision.default is decision.options[0]
+    ('order', 2, True)
     """
 
     __slots__ = ("_build", "_default", "_options", "_rows", "job", "stage", "system")

@@ -195,7 +195,25 @@ class Backfiller(Stage):
 
 
 class Tester(Stage):
-    """Choice of the waiting jobs that run for a short time in a hole that reservations leave."""
+    """Choice of the waiting jobs that run for a short time in a hole that reservations leave.
+
+    Examples
+    --------
+    The next waiting job that fits runs for at most 10 s:
+
+    >>> from hpcsimkit import EASY, FCFS, Pipeline, Simulation, Workload
+    >>> class Next(Tester):
+    ...     def chosen(self, head, filler, system):
+    ...         fits = (job for job in system.queue if job is not head and system.fits(job))
+    ...         yield from ((job, 10, system.free) for job in [*fits][:1])
+    >>> w = Workload(
+    ...     {"submit_time": [0, 1, 2], "run_time": [100, 50, 5], "requested_time": [100, 50, 900],
+    ...      "nodes": [1, 2, 1]},
+    ...     machine_size=2,
+    ... )
+    >>> Simulation(w, Pipeline(FCFS(), backfiller=EASY(), tester=Next())).run().end_time.tolist()
+    [100, 150, 7]
+    """
 
     def chosen(self, head: Job, filler: Backfiller, system: System) -> Iterator[tuple[Job, int, Level]]:
         """Yield waiting jobs, each with the time of its test [s] and the capacity in which to place it.

@@ -150,6 +150,22 @@ def draw_explanation(explanation: Distributions, heading: str = "") -> Figure:
 
 
 @style()
+def draw_calibration(waits: Mapping[str, NDArray[np.float64]], heading: str = "") -> Figure:
+    """Return a figure of the distributions of waits [s], by name, each up to its longest 1 %."""
+    figure = new_figure(WIDTH, 3.6)
+    (ax,) = figure.axes
+    styles = line_styles(list(waits))
+    longest = max(float(np.quantile(each, 0.99)) for each in waits.values())
+    for name, line in styles.items():
+        hours, share = np.sort(waits[name]) / 3600, np.arange(1, len(waits[name]) + 1) / len(waits[name])
+        ax.step(hours, 100 * share, where="post", color=line.colour, linestyle=line.dash)
+    ax.set(xlabel="wait [h]", ylabel="jobs with a shorter wait [%]")
+    ax.set(xlim=(0, max(longest / 3600, 1e-3)), ylim=(0, 101))
+    title(ax, textwrap.shorten(heading, 110) if heading else "Waits")
+    legend_above(figure, styles, most=3)
+    return figure
+
+
 def draw_predictions(table: pandas.DataFrame) -> Figure:
     """Return a figure of the calibration and the errors of predictors.
 

@@ -65,6 +65,18 @@ def write_report(folder: str | os.PathLike[str]) -> Path:
         The path is not a results folder, or a file in it is missing or damaged.
     WorkloadError
         The page cannot be written.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from hpcsimkit import Experiment
+    >>> from hpcsimkit.experiments.comparison.campaign import Campaign
+    >>> experiment = Experiment(policies=["fcfs"], jobs=50, report=False)
+    >>> with TemporaryDirectory() as place:
+    ...     _ = Campaign(experiment, experiment.workload(), f"{place}/out").run()
+    ...     page = write_report(f"{place}/out").read_text()
+    >>> page[:15]
+    '<!doctype html>'
     """
     saved = SavedResults.read(folder)
     return _write_page(Path(folder), saved, draw_pictures(saved.results))

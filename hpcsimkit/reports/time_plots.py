@@ -131,6 +131,17 @@ def plot_resource(
     The hatched area above the GPUs in use is the expected number of free but unusable GPUs, computed by
     :func:`~hpcsimkit.results.resource_metrics.unusable_gpus`. Other parameters are as in :func:`plot_queue`,
     with one result.
+
+    Examples
+    --------
+    >>> from hpcsimkit import Machines, Simulation, Workload
+    >>> w = Workload(
+    ...     {"submit_time": [0, 0], "run_time": [10, 20], "nodes": [1, 1], "cpus": [4, 2]},
+    ...     resources=("cpus",),
+    ... )
+    >>> result = Simulation(w, "fcfs", Machines.of(2, cpus=4)).run()
+    >>> plot_resource(result, "cpus", edges=np.array([0.0, 10.0, 20.0])).get_ylabel()
+    'CPUs busy [%]'
     """
     from matplotlib.patches import StepPatch
 

@@ -60,6 +60,14 @@ def plot_week(results: Given, ax: Any = None) -> Any:
     ------
     UsageError
         The log has no dates.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from hpcsimkit import Simulation, Workload
+    >>> dates = pd.date_range("2026-01-05 08:00", periods=14, freq="D")
+    >>> table = pd.DataFrame({"submit_time": dates, "run_time": 100_000, "nodes": 1})
+    >>> axes = plot_week(Simulation(Workload.from_frame(table, machine_size=1), "fcfs").run())
     """
     given = results_of(results)
     workload = next(iter(given.values())).workload

@@ -16,6 +16,7 @@ from hpcsimkit.slurm.parameters import QOS as MEANINGS
 from hpcsimkit.slurm.tres import tres_of
 
 __all__ = [
+    "PARENT",
     "ROOT",
     "Association",
     "Associations",
@@ -32,8 +33,15 @@ Limits = Mapping[str, Any]
 
 ROOT = "root"
 
+PARENT = -1
+"""Shares of an association that has none of its own, but the fair share of the one above."""
+
+SHARES_OF_PARENT = ("parent", "2147483647")
+"""Texts of these shares: that of ``sacctmgr show``, and that of ``sacctmgr dump``."""
+
 AMOUNTS = (
     "GrpTRES",
+    "GrpTRESMins",
     "GrpTRESRunMins",
     "MaxTRES",
     "MaxTRESPerNode",
@@ -42,6 +50,7 @@ AMOUNTS = (
     "MaxTRESPA",
     "MinTRES",
 )
+TIMES = ("MaxWall", "GrpWall")
 COUNTS = ("GrpJobs", "MaxJobs", "MaxJobsPU", "MaxJobsPA")
 
 OTHER_NAMES = {
@@ -106,6 +115,8 @@ class Qos:
         Whether its limits come before those of the partition QOS. Default: False.
     usage_factor : float
         Factor of the usage of its jobs. Default: 1.
+    keeps_usage : bool
+        Whether what its jobs have spent never decays. Default: False.
     """
 
     name: str
@@ -115,6 +126,7 @@ class Qos:
     mode: str = "cluster"
     over_partition: bool = False
     usage_factor: float = 1.0
+    keeps_usage: bool = False
 
 
 @dataclass(frozen=True)
@@ -130,9 +142,11 @@ class Association:
     parent : int
         Position of the association above; -1 for the root. Default: 0, the root.
     shares : int
-        Shares among its siblings. Default: 1.
+        Shares among its siblings, or `PARENT`. Default: 1.
     limits : mapping of str to object
         Limits. Default: none.
+    partition : str
+        The partition for which it is; empty for those in which the user has no other one. Default: none.
     """
 
     account: str
@@ -140,6 +154,7 @@ class Association:
     parent: int = 0
     shares: int = 1
     limits: Limits = field(default_factory=dict)
+    partition: str = ""
 
 
 @dataclass(frozen=True)
@@ -157,13 +172,16 @@ class Associations:
     each: Sequence[Association] = (Association(ROOT, parent=-1),)
 
     @cached_property
-    def _places(self) -> dict[tuple[str, str], int]:
-        return {(one.account, one.user): place for place, one in enumerate(self.each)}
+    def _places(self) -> dict[tuple[str, str, str], int]:
+        return {(one.account, one.user, one.partition): place for place, one in enumerate(self.each)}
 
-    def of(self, account: str, user: str) -> int:
-        """Return the place of a user in an account; for an unknown one, of the account or the root."""
-        places = self._places
-        return places.get((account, user), places.get((account, ""), 0))
+    def of(self, account: str, user: str, partition: str = "") -> int:
+        """Return the place of a user in an account, for a partition if there is a place for it.
+
+        For an unknown user, it is the place of the account, or the root.
+        """
+        keys = (account, user, partition), (account, user, ""), (account, "", "")
+        return next((self._places[key] for key in keys if key in self._places), 0)
 
     def path(self, place: int) -> Iterator[int]:
         """Yield the places from an association up to the root."""
@@ -171,19 +189,30 @@ class Associations:
             yield place
             place = self.each[place].parent
 
-    def with_users(self, pairs: Sequence[tuple[str, str]]) -> Associations:
+    def fair_parent(self, place: int) -> int:
+        """Return the association with whose children one shares: the first one above with shares of its own.
+
+        -1 for the root.
+        """
+        above = self.each[place].parent
+        while above >= 0 and self.each[above].shares == PARENT:
+            above = self.each[above].parent
+        return above
+
+    def with_users(self, keys: Sequence[tuple[str, str, str]]) -> Associations:
         """Return the tree with the accounts and users of a log that it lacks, each with one share.
 
-        A job of an unknown user belongs to its account, and to the root if that is unknown, too.
+        A job of an unknown user belongs to its account, and to the root if that is unknown, too. The keys are
+        account, user and partition.
         """
         each, places = list(self.each), dict(self._places)
-        for account, user in pairs:
-            if account and (account, "") not in places:
-                places[account, ""] = len(each)
+        for account, user, partition in keys:
+            if account and (account, "", "") not in places:
+                places[account, "", ""] = len(each)
                 each.append(Association(account))
-            if user and (account, user) not in places:
-                places[account, user] = len(each)
-                each.append(Association(account, user, places.get((account, ""), 0)))
+            if user and not {(account, user, ""), (account, user, partition)} & {*places}:
+                places[account, user, ""] = len(each)
+                each.append(Association(account, user, places.get((account, "", ""), 0)))
         return Associations(tuple(each))
 
     def limit(self, place: int, name: str) -> Any:
@@ -212,25 +241,22 @@ class Values:
             self.limits[name] = tres_of(name, text)
         elif name in COUNTS:
             self.limits[name] = whole_of(name, text)
-        elif name == "MaxWall":
+        elif name in TIMES:
             self.limits[name] = seconds_of(name, text)
         else:
             self.plain[name] = text
 
     def shares(self) -> int:
         """Return the shares of an association."""
-        text = self.plain.get("Fairshare", "1")
-        if text == "parent":
-            self.notes[f"{self.what} is not modelled: Fairshare={text}"] += 1
-            return 1
-        return whole_of("Fairshare", text) or 0
+        text = self.plain.get("Fairshare", "1").lower()
+        return PARENT if text in SHARES_OF_PARENT else whole_of("Fairshare", text) or 0
 
     def qos(self, name: str, present: Qos) -> Qos:
         """Return a QOS with these values, and otherwise those of a present one."""
         plain = self.plain
         flags = plain["Flags"].split(",") if "Flags" in plain else []
         for flag in flags:
-            if flag.lower() not in ("overpartqos", "denyonlimit"):
+            if flag.lower() not in ("overpartqos", "denyonlimit", "nodecay"):
                 self.notes[f"QOS is not modelled: Flags={flag}"] += 1
         return Qos(
             name,
@@ -240,6 +266,7 @@ class Values:
             plain.get("PreemptMode", present.mode).lower(),
             "overpartqos" in map(str.lower, flags) if flags else present.over_partition,
             _factor(plain["UsageFactor"]) if "UsageFactor" in plain else present.usage_factor,
+            "nodecay" in map(str.lower, flags) if flags else present.keeps_usage,
         )
 
 
@@ -316,7 +343,7 @@ class _Tree:
     def __init__(self, notes: Counter[str]) -> None:
         self.notes = notes
         self.each = [Association(ROOT, parent=-1)]
-        self.places = {(ROOT, ""): 0}
+        self.places = {(ROOT, "", ""): 0}
 
     def read_dump(self, text: str) -> None:
         """Read the output of ``sacctmgr dump``."""
@@ -346,22 +373,22 @@ class _Tree:
         self.each[0] = Association(ROOT, parent=-1, limits=kept.limits)
 
     def add(self, account: str, user: str, parent: str, values: Any, partition: str = "") -> None:
-        """Add an account, or a user in an account."""
-        if partition.strip("'"):
-            self.notes["association is not modelled: one of a single partition"] += 1
-            return
+        """Add an account, or a user in an account, perhaps for a partition."""
+        partition = partition.strip("'")
         kept = Values(self.notes, "association")
         for key, value in values:
             kept.add(key, value)
         if account == ROOT and not user:
             self.each[0] = Association(ROOT, parent=-1, limits=kept.limits)
             return
-        if (account, "") not in self.places and user:
+        if (account, "", "") not in self.places and user:
             self.add(account, "", parent if parent != account else ROOT, [])
-        above = (account, "") if user else (parent, "")
+        above = (account, "", "") if user else (parent, "", "")
         if above not in self.places:
             self.add(above[0], "", ROOT, [])
-        if (account, user) in self.places:
+        key = account, user, partition
+        if key in self.places:
             return
-        self.places[account, user] = len(self.each)
-        self.each.append(Association(account, user, self.places[above], kept.shares(), kept.limits))
+        self.places[key] = len(self.each)
+        above_it = self.places[above]
+        self.each.append(Association(account, user, above_it, kept.shares(), kept.limits, partition))

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from hpcsimkit.slurm.accounts import Associations, Qos
+from hpcsimkit.slurm.spent import Spent
 from hpcsimkit.slurm.tres import Amounts, reason_word
 
 __all__ = ["Ask", "LimitBook", "qos_in_order"]
@@ -41,6 +42,8 @@ class Ask(NamedTuple):
         Number of nodes.
     limit : int
         Time limit [s].
+    factor : float
+        Factor of its usage. Default: 1.
     """
 
     row: int
@@ -51,6 +54,7 @@ class Ask(NamedTuple):
     amounts: Amounts
     nodes: float
     limit: int
+    factor: float = 1.0
 
 
 class Rule(NamedTuple):
@@ -64,7 +68,8 @@ class Rule(NamedTuple):
         Jobs that count: those of the whole ``"group"``, of the ``"user"`` or ``"account"`` within it, or the
         ``"job"`` by itself, on each ``"node"``, or as the ``"least"`` amount.
     measure : str
-        Measure: ``"jobs"``, ``"tres"``, ``"minutes"`` (of resources), ``"wall"``.
+        Measure: ``"jobs"``, ``"tres"``, ``"minutes"`` (of resources), ``"wall"``; or of what past and running
+        jobs have spent: ``"spent"`` (minutes of resources), ``"time"`` (of jobs).
     reason : str or callable
         The reason, or a function that returns it for a resource.
     """
@@ -86,12 +91,13 @@ def _per(before: str, limit: str, other: str, gres: str | None = None) -> Callab
     return reason
 
 
-def _run_minutes(before: str) -> Callable[[str], str]:
-    """Return a function of the name of a reason that counts minutes of running jobs."""
+def _minutes(before: str, which: str = "") -> Callable[[str], str]:
+    """Return a function of the name of a reason that counts minutes of a group of jobs."""
 
     def reason(resource: str) -> str:
-        word = {"Cpu": "CPU", "Memory": "Mem"}.get(reason_word(resource), reason_word(resource))
-        return f"{before}{word}RunMinutes{'Limit' if word == 'CPU' else ''}"
+        words = {"Cpu": "CPU", "Memory": "Memory" if before == "QOSGrp" else "Mem"}
+        word = words.get(reason_word(resource), reason_word(resource))
+        return f"{before}{word}{which}Minutes{'Limit' if word == 'CPU' else ''}"
 
     return reason
 
@@ -112,11 +118,13 @@ def _memory_is_mem(reason: Callable[[str], str]) -> Callable[[str], str]:
 
 QOS_RULES = (
     Rule("GrpJobs", "group", "jobs", "QOSGrpJobsLimit"),
+    Rule("GrpWall", "group", "time", "QOSGrpWallLimit"),
     Rule("MaxJobsPA", "account", "jobs", "MaxJobsPerAccount"),
     Rule("MaxJobsPU", "user", "jobs", "QOSMaxJobsPerUserLimit"),
     Rule("MaxWall", "job", "wall", "QOSMaxWallDurationPerJobLimit"),
+    Rule("GrpTRESMins", "group", "spent", _minutes("QOSGrp")),
     Rule("GrpTRES", "group", "tres", _memory_is_mem(_per("QOSGrp", "Limit", "Limit", ""))),
-    Rule("GrpTRESRunMins", "group", "minutes", _run_minutes("QOSGrp")),
+    Rule("GrpTRESRunMins", "group", "minutes", _minutes("QOSGrp", "Run")),
     Rule("MaxTRESMins", "job", "minutes", _job_minutes("QOSMax")),
     Rule("MaxTRES", "job", "tres", _per("QOSMax", "PerJobLimit", "PerJob")),
     Rule("MaxTRESPerNode", "node", "tres", _per("QOSMax", "PerNode", "PerNode")),
@@ -136,32 +144,47 @@ OWN_RULES = (
 
 UP_RULES = (
     Rule("GrpJobs", "group", "jobs", "AssocGrpJobsLimit"),
+    Rule("GrpWall", "group", "time", "AssocGrpWallLimit"),
+    Rule("GrpTRESMins", "group", "spent", _minutes("AssocGrp")),
     Rule("GrpTRES", "group", "tres", _memory_is_mem(_per("AssocGrp", "Limit", "Limit", ""))),
-    Rule("GrpTRESRunMins", "group", "minutes", _run_minutes("AssocGrp")),
+    Rule("GrpTRESRunMins", "group", "minutes", _minutes("AssocGrp", "Run")),
 )
 """Rules of the association of a job and of all above it."""
 
 
+FIRST = {"jobs", "wall", "time"}
+"""Measures at which Slurm looks before it looks at resources."""
+
+OF_PAST = ("GrpTRESMins", "GrpWall")
+"""Limits of what past and running jobs have spent."""
+
+
 @dataclass
 class _Group:
-    """The running jobs that count for some limits."""
+    """The running jobs that count for some limits, and what they and past ones have spent, if that counts."""
 
+    spent: Spent | None = None
     amounts: dict[str, float] = field(default_factory=dict)
     rows: dict[int, tuple[Amounts, int]] = field(default_factory=dict)
     """What each job has, and the end of its limit [s]."""
     known: dict[tuple[str, int], float] = field(default_factory=dict)
     """Minutes of resources at a time, until a job starts or ends."""
 
-    def add(self, ask: Ask, end: int) -> None:
+    def add(self, ask: Ask, now: int) -> None:
         """Add a job that has started."""
+        end = now + ask.limit
         self.known.clear()
+        if self.spent is not None:
+            self.spent.begin(ask.row, ask.amounts, ask.factor, now)
         self.rows[ask.row] = ask.amounts, end
         for name, amount in ask.amounts.items():
             self.amounts[name] = self.amounts.get(name, 0.0) + amount
 
-    def remove(self, row: int) -> None:
+    def remove(self, row: int, now: int) -> None:
         """Remove a job that runs no longer."""
         self.known.clear()
+        if self.spent is not None:
+            self.spent.end(row, now)
         amounts, _ = self.rows.pop(row)
         for name, amount in amounts.items():
             self.amounts[name] -= amount
@@ -188,6 +211,15 @@ class LimitBook:
     ----------
     associations : Associations
         The tree of associations.
+    half_life : float
+        Half-life of what jobs have spent [s]; 0 for none. Default: 0.
+    safe : bool
+        Whether a job may start only if its limit ends before minutes of resources are spent. Default: False.
+
+    Attributes
+    ----------
+    recovers : bool
+        Whether a job was held by what has been spent, which time alone makes less.
 
     Examples
     --------
@@ -202,8 +234,9 @@ class LimitBook:
     'QOSGrpJobsLimit'
     """
 
-    def __init__(self, associations: Associations) -> None:
-        self._tree = associations
+    def __init__(self, associations: Associations, half_life: float = 0.0, *, safe: bool = False) -> None:
+        self._tree, self._half_life, self._safe = associations, half_life, safe
+        self.recovers = False
         self._paths = [tuple(associations.path(place)) for place in range(len(associations.each))]
         self._groups: dict[tuple[Any, ...], _Group] = {}
         self._groups_of: dict[int, list[tuple[Any, ...]]] = {}
@@ -223,7 +256,18 @@ class LimitBook:
         """Enter a job that has started."""
         self._groups_of[ask.row] = keys = self.groups_of(ask)
         for key in keys:
-            self._groups.setdefault(key, _Group()).add(ask, now + ask.limit)
+            if key not in self._groups:
+                self._groups[key] = _Group(self._spent(ask, key, now))
+            self._groups[key].add(ask, now)
+
+    def _spent(self, ask: Ask, key: tuple[Any, ...], now: int) -> Spent | None:
+        """Return the account of what the jobs of a group spend, if a limit counts it."""
+        if key[0] == "assoc":
+            limits, half_life = self._tree.each[key[1]].limits, self._half_life
+        else:
+            qos = next(each for each in ask.qos if each.name == key[0])
+            limits, half_life = qos.limits, 0.0 if qos.keeps_usage else self._half_life
+        return Spent(half_life, now) if any(name in limits for name in OF_PAST) else None
 
     def groups_of(self, ask: Ask) -> list[tuple[Any, ...]]:
         """Return the groups to which a job belongs while it runs."""
@@ -234,10 +278,10 @@ class LimitBook:
             keys[qos.name, "account", ask.account] = None
         return list(keys)
 
-    def end(self, row: int) -> None:
+    def end(self, row: int, now: int) -> None:
         """Enter that a job runs no longer."""
         for key in self._groups_of.pop(row, ()):
-            self._groups[key].remove(row)
+            self._groups[key].remove(row, now)
 
     # --- waiting jobs ------------------------------------------------------------------------------------
 
@@ -253,23 +297,23 @@ class LimitBook:
         """Yield the reasons that hold a job, the first one first; with `never`, as if no job were running."""
         for rule, limits, key in self.rules(ask):
             group = NOTHING if never else self._groups.get(key, NOTHING)
-            reason = _beyond(rule, limits[rule.name], ask, group, now)
+            reason = _beyond(rule, limits[rule.name], ask, group, now, safe=self._safe)
             if reason:
+                self.recovers |= group.spent is not None and rule.name in OF_PAST and group.spent.decays
                 yield reason
 
     def rules(self, ask: Ask) -> Iterator[tuple[Rule, Mapping[str, Any], tuple[Any, ...]]]:
         """Yield the rules that hold for a job, with limits and the group that counts, in Slurm's order."""
-        first = {"jobs", "wall"}
         of_qos = [*_of_qos(ask)]
         own, each = self._own[ask.place], self._tree.each
         for early in (True, False):
-            yield from (found for found in of_qos if (found[0].measure in first) == early)
+            yield from (found for found in of_qos if (found[0].measure in FIRST) == early)
             for up in self._up[ask.place]:
                 for rule in UP_RULES:
-                    if rule.name in each[up].limits and (rule.measure in first) == early:
+                    if rule.name in each[up].limits and (rule.measure in FIRST) == early:
                         yield rule, each[up].limits, ("assoc", up)
             for rule in OWN_RULES:
-                if rule.name in own and (rule.measure in first) == early:
+                if rule.name in own and (rule.measure in FIRST) == early:
                     yield rule, own, ("assoc", ask.place)
 
 
@@ -283,7 +327,7 @@ def _of_qos(ask: Ask) -> Iterator[tuple[Rule, Mapping[str, Any], tuple[Any, ...]
             yield rule, qos.limits, (qos.name, *scope)
 
 
-def _beyond(rule: Rule, limit: Any, ask: Ask, group: _Group, now: int) -> str:
+def _beyond(rule: Rule, limit: Any, ask: Ask, group: _Group, now: int, *, safe: bool) -> str:
     """Return the reason of a rule if a job exceeds its limit together with a group; else an empty text."""
     if limit is None:
         return ""
@@ -291,10 +335,31 @@ def _beyond(rule: Rule, limit: Any, ask: Ask, group: _Group, now: int) -> str:
         held = len(group.rows) + 1 > limit
     elif rule.measure == "wall":
         held = ask.limit > limit
+    elif rule.measure == "time":
+        spent = 0.0 if group.spent is None else group.spent.time(now)
+        held = spent + ask.limit > limit if safe else spent >= limit
+    elif rule.measure == "spent":
+        return next(_minutes_beyond(rule, limit, ask, group, now, safe=safe), "")
     else:
         return next(_resources_beyond(rule, limit, ask, group, now), "")
     assert isinstance(rule.reason, str)
     return rule.reason if held else ""
+
+
+def _minutes_beyond(
+    rule: Rule, limits: Amounts, ask: Ask, group: _Group, now: int, *, safe: bool
+) -> Iterator[str]:
+    """Yield the reasons of the resources of which a group has spent its minutes.
+
+    Running jobs may go on until their limits: to be safe, their minutes and those of the job count, too.
+    """
+    for name, limit in limits.items():
+        own = ask.amounts.get(name, 0.0)
+        spent = 0.0 if group.spent is None else group.spent.minutes(name, now)
+        coming = own * ask.limit / MINUTE + group.minutes(name, now)
+        if own > 0 and (spent + coming > limit if safe else spent >= limit):
+            assert callable(rule.reason)
+            yield rule.reason(name)
 
 
 def _resources_beyond(rule: Rule, limits: Amounts, ask: Ask, group: _Group, now: int) -> Iterator[str]:

@@ -67,7 +67,8 @@ WHOLE: Mapping[str, Meaning] = {
         PriorityWeightQOS="weight of the priority of the QOS, relative to the largest",
         PriorityWeightTRES="weights of the requested resources, each relative to those of the partition",
         FairShareDampeningFactor="divisor of the usage in the classic fair share",
-        AccountingStorageEnforce="limits of QOS and associations hold with `limits`, `safe` or `all`",
+        AccountingStorageEnforce="limits of QOS and associations hold with `limits`, `safe` or `all`; for "
+        "`safe` see GrpTRESMins",
         PreemptType="`preempt/qos`, `preempt/partition_prio`: jobs that lack nodes stop others at once",
         PreemptMode="`REQUEUE`: stopped jobs wait again, from 120 s later on; `CANCEL`: they are lost",
         DefMemPerCPU="memory of jobs whose log names none is that of the log; the value is noted",
@@ -240,8 +241,9 @@ SCHEDULING: Mapping[str, Meaning] = {
         bf_max_job_user_part="the same number of each user in each partition, 0: unlimited",
         bf_max_job_assoc="the same number of each association, 0: unlimited",
         bf_max_job_start="number of jobs that a backfill starts, 0: unlimited",
-        default_queue_depth="number of jobs that the main loop looks at after an event, 100",
-        partition_job_depth="the same number of each partition, 0: unlimited",
+        default_queue_depth="number of jobs that the main loop looks at after an event, 100, and one more; "
+        "those of closed partitions and those that a limit holds count, each task of an array by itself",
+        partition_job_depth="the same number of each partition, without the one more, 0: unlimited",
         sched_interval="interval at which the main loop looks at all jobs [s], 60",
         sched_min_interval="shortest interval between two main loops [us], 2 s; in whole seconds: 3 s",
         defer="no attempt at each submission: the main loop waits for its interval",
@@ -380,10 +382,16 @@ QOS: Mapping[str, Meaning] = {
         Priority="factor of the QOS in the priority",
         Preempt="QOS whose jobs may be stopped for jobs of this one",
         PreemptMode="`requeue`, `cancel`; `cluster`: that of slurm.conf",
-        Flags="`OverPartQOS`: its limits come before those of the partition QOS; others are noted",
+        Flags="`OverPartQOS`: its limits come before those of the partition QOS; `NoDecay`: what its jobs "
+        "have spent never decays; others are noted",
         UsageFactor="factor of the usage of its jobs",
         GrpTRES="resources in use at once by all of its jobs",
         GrpTRESRunMins="the same, each times the minutes left of the limit of the job",
+        GrpTRESMins="minutes of resources that its jobs, past and running, may spend; with half-life, and "
+        "from the beginning of the run on. With `safe` in AccountingStorageEnforce, those that running jobs "
+        "and the job may still spend count, too; without it, running jobs go on when they are spent",
+        GrpWall="time that its jobs, past and running, may run in all; with half-life. With `safe`, the "
+        "limit of the job counts, too",
         GrpJobs="number of running jobs",
         MaxTRES="resources of a job",
         MaxTRESPerNode="resources of a job on a node",
@@ -395,7 +403,8 @@ QOS: Mapping[str, Meaning] = {
         MaxJobsPA="number of running jobs of an account",
         MaxJobs="number of running jobs of an association, or those that it inherits",
         MinTRES="least resources of a job",
-        Fairshare="shares of an association among its siblings",
+        Fairshare="shares of an association among its siblings; `parent`: those below such an account share "
+        "with its siblings, and such a user has shares and usage of the account",
     ),
     **_without_effect(
         "jobs of a log were accepted at their submission",

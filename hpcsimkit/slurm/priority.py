@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from hpcsimkit.cluster.machines import Machines
 from hpcsimkit.cluster.partitions import Partitions, View
-from hpcsimkit.slurm.accounts import Associations, Qos
+from hpcsimkit.slurm.accounts import PARENT, Associations, Qos
 from hpcsimkit.slurm.rules import Multifactor
 from hpcsimkit.slurm.tres import MIB, NODES, Amounts
 
@@ -122,22 +122,30 @@ def normalised(associations: Associations, raw: Values) -> tuple[Values, Values]
     >>> shares.tolist(), usage.tolist()
     ([1.0, 0.25, 0.75], [1.0, 0.4, 0.6])
     """
-    shares, usage = np.ones(len(raw)), np.ones(len(raw))
-    for children in _children(associations).values():
-        all_shares = sum(associations.each[place].shares for place in children)
-        above = raw[associations.each[children[0]].parent]
+    shares, usage, each = np.ones(len(raw)), np.ones(len(raw)), associations.each
+    children_of = _children(associations)
+    for parent, children in children_of.items():
+        all_shares = sum(max(each[place].shares, 0) for place in children)
+        above = raw[parent]
         for place in children:
-            shares[place] = associations.each[place].shares / all_shares if all_shares else 0.0
+            shares[place] = each[place].shares / all_shares if all_shares else 0.0
             usage[place] = raw[place] / above if above > 0 else 0.0
+    for parent, children in children_of.items():
+        for place in children:
+            if each[place].shares == PARENT:
+                shares[place], usage[place] = shares[parent], usage[parent]
     return shares, usage
 
 
 def _children(associations: Associations) -> dict[int, list[int]]:
-    """Return the places of the children of each association that has any."""
+    """Return the places of those that share with each other, by the association above them.
+
+    Accounts without shares of their own are none of them: those below take their place.
+    """
     found: dict[int, list[int]] = {}
     for place, one in enumerate(associations.each):
-        if one.parent >= 0:
-            found.setdefault(one.parent, []).append(place)
+        if one.parent >= 0 and (one.user or one.shares != PARENT):
+            found.setdefault(associations.fair_parent(place), []).append(place)
     return found
 
 
@@ -221,8 +229,11 @@ class FairShare:
         each = self._tree.each
         whole, used, effective = np.ones(len(each)), np.ones(len(each)), np.ones(len(each))
         for place in sorted(range(len(each)), key=lambda place: len(list(self._tree.path(place)))):
-            above = each[place].parent
+            above = self._tree.fair_parent(place)
             if above < 0:
+                continue
+            if each[place].shares == PARENT:
+                whole[place], used[place], effective[place] = whole[above], used[above], effective[above]
                 continue
             whole[place] = whole[above] * shares[place]
             used[place] = used[above] * usage[place]

@@ -154,6 +154,7 @@ class _Made:
             qos=conf.qos,
             associations=conf.associations,
             limits=not conf.values or bool(enforced & {"limits", "safe", "all", "qos"}),
+            safe="safe" in enforced,
             preempt=preempt,
             preempt_mode=mode,
             protected=frozenset(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,7 @@ from hpcsimkit.cluster.partitions import Partitions
 from hpcsimkit.jobs.job import Job
 from hpcsimkit.kernel.system import System
 from hpcsimkit.slurm.limits import Ask
+from hpcsimkit.slurm.order import preempting_first
 from hpcsimkit.slurm.plan import Ticket
 from hpcsimkit.slurm.priority import FairShare, Usage
 from hpcsimkit.slurm.requests import Requests
@@ -46,6 +47,10 @@ class Waiting:
         self._state = np.frombuffer(system.ledger.state, dtype=np.uint8)
         self._since = workload.column("submit_time").astype(np.int64).copy()
         self._asks: dict[tuple[int, int], Ask] = {}
+        by_qos = profile.preempt == "qos"
+        self._preempting = {
+            name: frozenset(qos.preempts) for name, qos in profile.qos.items() if by_qos and qos.preempts
+        }
         self._fair_share = FairShare(self.associations, profile.priority)
         self._usage = Usage(self.associations, profile.priority.half_life, system.now)
         self._running: set[int] = set()
@@ -116,15 +121,20 @@ class Waiting:
 
     # --- priority ------------------------------------------------------------------------------------------
 
-    def calculate(self, now: int) -> bool:
-        """Compute all priorities anew, if it is time to; return whether it was."""
+    def calculate(self, now: int, fair_shares: Mapping[tuple[str, str], float] | None = None) -> bool:
+        """Compute all priorities anew, if it is time to; return whether it was.
+
+        Fair shares by account and user take the place of those of the run.
+        """
         period = self._profile.priority.calc_period
         last = now - (now - self._begin) % period
-        if last == self._at:
-            return False
-        self._at = last
-        self._fair = self._fair_share.factors(self._usage.at_time(now))
-        return True
+        due = last != self._at
+        if due:
+            self._at = last
+            self._fair = self._fair_share.factors(self._usage.at_time(now))
+        for key, share in (fair_shares or {}).items():
+            self._fair[self.associations.of(*key)] = share
+        return due
 
     def next_calculation(self, now: int) -> int:
         """Return the time at which priorities are computed anew [s]."""
@@ -142,11 +152,32 @@ class Waiting:
         return np.maximum(np.floor(found), 1).astype(np.int64)
 
     def in_order(self) -> Iterator[tuple[int, int]]:
-        """Yield the rows and partitions of the waiting jobs by tier, priority and number."""
+        """Yield the rows and partitions of the waiting jobs by tier, priority and number.
+
+        Jobs whose QOS may preempt others go before these: see
+        :func:`~hpcsimkit.slurm.order.preempting_first`.
+        """
         waiting = np.flatnonzero(self._state == 1)
         parts, places = np.nonzero(self._admitted[:, waiting])
         rows = waiting[places]
-        order = np.lexsort(
-            (parts, self._requests.numbers[rows], -self.priorities(rows, parts), -self._tiers[parts])
-        )
+        numbers = self._requests.numbers[rows]
+        order = np.lexsort((parts, numbers, -self.priorities(rows, parts), -self._tiers[parts]))
+        if self._preempting:
+            order = self._preempting_first(rows, np.lexsort((parts, numbers)), order)
         return zip(rows[order].tolist(), parts[order].tolist(), strict=True)
+
+    def _preempting_first(self, rows: Integers, queue: Integers, order: Integers) -> Integers:
+        """Return an order of the waiting jobs in which those that may preempt others go before them."""
+        qos = [self._requests.qos[row] for row in rows.tolist()]
+        names = ["" if each is None else each.name for each in qos]
+        if not any(self._preempting.get(name, frozenset()) & {*names} for name in {*names}):
+            return order
+        rank = np.argsort(order).tolist()
+        above = [self._preempting.get(name, frozenset()) for name in names]
+
+        def goes_before(one: int, other: int) -> bool:
+            if names[other] in above[one]:
+                return True
+            return names[one] not in above[other] and bool(rank[one] < rank[other])
+
+        return np.array(preempting_first(queue.tolist(), goes_before), dtype=np.int64)

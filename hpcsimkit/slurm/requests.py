@@ -64,11 +64,11 @@ class Requests:
         assert partitions.machines is not None
         self.resources: Sequence[str] = partitions.machines.resources
         self.users, self.accounts = _labels(workload, "user"), _labels(workload, "group")
-        pairs = dict.fromkeys(zip(self.accounts, self.users, strict=True))
-        self.associations = profile.associations.with_users(list(pairs))
-        places = {pair: self.associations.of(*pair) for pair in pairs}
-        each = zip(self.accounts, self.users, strict=True)
-        self.place = np.array([places[pair] for pair in each], dtype=np.intp)
+        first = [name.partition(",")[0] for name in _labels(workload, partitions.column)]
+        keys = list(zip(self.accounts, self.users, first, strict=True))
+        self.associations = profile.associations.with_users(list(dict.fromkeys(keys)))
+        places = {key: self.associations.of(*key) for key in dict.fromkeys(keys)}
+        self.place = np.array([places[key] for key in keys], dtype=np.intp)
         self.qos = [profile.qos.get(name) for name in _labels(workload, "qos")]
         self.qos_of_part = [profile.qos.get(profile.partition_qos.get(name, "")) for name in self.names]
         self.asked = requested(workload, self.resources)
@@ -123,7 +123,9 @@ class Requests:
         limit = self._workload.jobs[row].requested_time
         nodes = amounts.get(NODES, 1.0) or 1.0
         place = int(self.place[row])
-        return Ask(row, self.users[row], self.accounts[row], place, qos, billed, nodes, limit)
+        return Ask(
+            row, self.users[row], self.accounts[row], place, qos, billed, nodes, limit, self.usage_factor(row)
+        )
 
 
 def _labels(workload: Workload, column: str) -> list[str]:

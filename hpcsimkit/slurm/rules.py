@@ -131,6 +131,8 @@ class Rules:
         The tree of accounts and users. Default: the root only.
     limits : bool
         Whether limits of QOS and associations hold. Default: True.
+    safe : bool
+        Whether a job starts only if minutes of resources suffice to its limit (``safe``). Default: False.
     preempt : {"", "qos", "partition_prio"}
         Property by which jobs may be stopped for others; empty for none. Default: none.
     preempt_mode : {"off", "requeue", "cancel"}
@@ -150,6 +152,7 @@ class Rules:
     qos: Mapping[str, Qos] = field(default_factory=dict)
     associations: Associations = field(default_factory=Associations)
     limits: bool = True
+    safe: bool = False
     preempt: str = ""
     preempt_mode: str = "off"
     protected: frozenset[str] = frozenset()
@@ -173,7 +176,14 @@ class Rules:
                 self.clocks,
             ),
             *(self.priority.__dict__ | {"flags": sorted(self.priority.flags)}, sorted(self.qos.items())),
-            *(self.associations.each, self.limits, self.preempt, self.preempt_mode, sorted(self.protected)),
+            *(
+                self.associations.each,
+                self.limits,
+                self.safe,
+                self.preempt,
+                self.preempt_mode,
+                sorted(self.protected),
+            ),
         )
         return hashlib.sha256(repr(shown).encode()).hexdigest()[:16]
 

@@ -6,7 +6,7 @@ See the section "Slurm's scheduling" of the simulation semantics.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,7 @@ from hpcsimkit.slurm.limits import LimitBook
 from hpcsimkit.slurm.plan import Places, Plan, Ticket
 from hpcsimkit.slurm.preemption import victims
 from hpcsimkit.slurm.queue import Waiting
+from hpcsimkit.slurm.reasons import reasons_of
 from hpcsimkit.slurm.rules import Rules
 
 __all__ = ["SlurmScheduler"]
@@ -60,7 +61,8 @@ class SlurmScheduler(Policy):
         self._system, self._clocks = system, profile.clocks
         self._places = Places(partitions)
         self._waiting = Waiting(profile, partitions, system)
-        self._book = LimitBook(self._waiting.associations)
+        half_life = profile.priority.half_life
+        self._book = LimitBook(self._waiting.associations, half_life, safe=profile.safe)
         self._begin = system.now
         self._main_at: int | None = None  # time of the last main loop
         self._changed = self._unplanned = self._unseen = (
@@ -95,7 +97,7 @@ class SlurmScheduler(Policy):
 
     def _leave(self, job: Job, system: System) -> None:
         self._waiting.end(job.index, system.now)
-        self._book.end(job.index)
+        self._book.end(job.index, system.now)
 
     def _change(self) -> None:
         self._changed = self._unplanned = self._unseen = True
@@ -117,7 +119,18 @@ class SlurmScheduler(Policy):
         if clocks.bf_interval and self._unplanned and self._at_tick(now, clocks.bf_interval):
             self._backfill(system)
         self._version = system.version
-        system.wake(self._next(now) if len(system.queue) else None, planned=True)
+        following = self._next(now)
+        if following is None:
+            self._give_up(system)
+        system.wake(following if len(system.queue) else None, planned=True)
+
+    def _give_up(self, system: System) -> None:
+        """Reject the jobs that are held by what has been spent for good, when nothing else is to come."""
+        for job in list(system.queue):
+            parts = self._waiting.parts_of(job.index)
+            if not any(self._may_start(Ticket(job, part), system) for part in parts):
+                system.ledger.release(job.index, system.now, for_good=True)
+                system.reject(job)
 
     @property
     def _soonest(self) -> int:
@@ -141,7 +154,7 @@ class SlurmScheduler(Policy):
             times.append(self._tick(now, clocks.sched_interval))
         if self._unplanned and clocks.bf_interval:
             times.append(self._tick(now, clocks.bf_interval))
-        if self._system.anything_ahead:
+        if self._system.anything_ahead or self._book.recovers:
             times.append(self._waiting.next_calculation(now))
         return min(times, default=None)
 
@@ -150,22 +163,25 @@ class SlurmScheduler(Policy):
     def _main_loop(self, system: System, *, whole: bool) -> None:
         """Start jobs in order; one that lacks nodes closes its partition, and its nodes to all after it."""
         clocks = self._clocks
-        most = 0 if whole else clocks.default_queue_depth
+        most = 0 if whole or not clocks.default_queue_depth else clocks.default_queue_depth + 1
         seen: Counter[int] = Counter()
+        looked_at = 0
         blocked: set[int] = set()
         free = np.ones(len(self._places.machines), dtype=np.bool_)
         self._main_at, self._changed, self._unseen = system.now, False, False
+        self._book.recovers = False
         for ticket in self._in_order(system):
             job, part = ticket
-            if part in blocked or not self._may_start(ticket, system):
+            seen[part] += 1
+            if clocks.partition_job_depth and seen[part] > clocks.partition_job_depth:
+                self._unseen |= part not in blocked
                 continue
-            if clocks.partition_job_depth and seen[part] >= clocks.partition_job_depth:
-                self._unseen = True
-                continue
-            if most and seen.total() >= most:
+            if most and looked_at >= most:
                 self._unseen = True
                 break
-            seen[part] += 1
+            looked_at += 1
+            if part in blocked or not self._may_start(ticket, system):
+                continue
             allocation = self._places.first(ticket, system.room_for(job), free) or self._preempt(
                 ticket, free, system
             )
@@ -229,6 +245,19 @@ class SlurmScheduler(Policy):
         system.start(job, allocation, mode, partition=self._waiting.names[part])
 
     # --- limits ----------------------------------------------------------------------------------------
+
+    def reasons(self, system: System, fair_shares: Mapping[tuple[str, str], float]) -> dict[int, str]:
+        """Return why each job in the queue waits now, by its row; see :mod:`hpcsimkit.slurm.reasons`.
+
+        Fair shares by account and user take the place of those of the run.
+        """
+        self._waiting.calculate(system.now, fair_shares)
+
+        def held(ticket: Ticket) -> str:
+            asks = self._waiting.asks(ticket)
+            return self._book.reason(asks, system.now) if self.profile.limits else ""
+
+        return reasons_of(self._in_order(system), self._places, system.room_for, held)
 
     def _may_start(self, ticket: Ticket, system: System) -> bool:
         """Return whether no limit holds a job in a partition; one that does is its reason."""

@@ -243,7 +243,7 @@ PARTITIONED = "jobs.sacct --machines machines.csv --partitions partitions.toml"
 SWEEPING = "sweep sweep.toml --no-report --out out"
 TRAININGS_LINE = "sweep trainings.toml -q --out out"
 TRAIN = "train training.toml -q --out out"
-LEARN = "learn weeks.swf --evaluations 20 -q --out out"
+LEARN = "learn weeks.swf --times 10 --seconds 60 -q --out out"
 REPRODUCE = "reproduce paper log.swf --workers 1 -q --out out"
 EXPLAIN = "explain inspector.hpcsim log.swf --jobs 9 -q --out out"
 
@@ -279,10 +279,7 @@ LINES: dict[str, tuple[Line, ...]] = {
         line("train cush.toml -q --out out", F.TRAINING, slow=True),
     ),
     "evaluate": (again("evaluate agent.hpcsim log.swf -p fcfs --sequences 2 --jobs 4 -q --out out", F.MODEL, F.SWF, F.PROVENANCE),),
-    "learn": (
-        again(LEARN, F.SWF, F.TASK, F.TASK_ARRAYS, F.PROVENANCE),
-        line("learn --collect .", F.TASK, after=(LEARN,), slow=True),
-    ),
+    "learn": (again(LEARN, F.SWF, F.TASK, F.TASK_ARRAYS, F.PROVENANCE),),
     "validate": (again(f"validate {PARTITIONED} -q --out out", F.SACCT, F.MACHINES, F.PARTITIONS, F.PROVENANCE),),
     "predict": (again(f"predict {PARTITIONED} -q --out out", F.SACCT, F.MACHINES, F.PARTITIONS, F.PROVENANCE),),
     "advise": (

@@ -19,31 +19,22 @@ def test_learn_and_use(cli: CLI, tmp_path: Path) -> None:
         for job in SMALL.jobs
     ]
     (tmp_path / "small.swf").write_text("; MaxProcs: 8\n" + "".join(lines))
+    few = ("--times", "10", "--seconds", "300")
     learned = cli(
-        "learn",
-        "small.swf",
-        "--evaluations",
-        "20",
-        "--workers",
-        "2",
-        "--fairness",
-        "0.9x",
-        "--beside",
-        "f3+easy-saf",
-        "--out",
-        "studies/one",
+        *("learn", "small.swf", *few, "--workers", "2", "--fairness", "0.9x", "--beside", "f3+easy-saf"),
+        *("--out", "studies/one"),
     )
     assert learned.code == 0, learned.err
-    assert "longest wait [d]" in learned.out
-    assert "\nf3+easy-saf " in learned.out
+    past, _, later = learned.out.partition("last part, not used for the choice:")
+    assert "front of the past:" in past and "chosen, without tests" in later
+    assert "\nf3+easy-saf " in later and "\nf3+easy-saf " not in past
     assert learned.out.endswith("results: studies/one/report.md\n")
     used = cli(
         "compare", "small.swf", "-p", "learned:studies/one/policy.json", "--no-report", "--out", "used"
     )
     assert used.code == 0, used.err
-    again = ["learn", "small.swf", "--evaluations", "20", "--out", "studies/one"]
+    again = ["learn", "small.swf", *few, "--out", "studies/one"]
     assert "fairness was 0.9, is not set; beside was f3+easy-saf, is none; --overwrite" in cli(*again).line()
-    assert "| small |" in cli("learn", "--collect", "studies").out
 
 
 def test_learn_on_machines_and_in_partitions(cli: CLI, tmp_path: Path) -> None:
@@ -59,7 +50,6 @@ def test_learn_on_machines_and_in_partitions(cli: CLI, tmp_path: Path) -> None:
     )
     assert "say of which machines: --machines FILE" in cli("learn", "small.csv").line()
     flags = ["--machines", "machines.toml", "--partitions", "partitions.toml"]
-    assert "--guard needs a cluster without partitions" in cli("learn", "small.csv", *flags, "--guard").line()
     short = cli("learn", "small.csv", *flags, "--jobs", "9")
     assert "at least 3 weeks are needed to learn" in short.only_line()
 
@@ -72,16 +62,23 @@ def test_learn_on_machines_and_in_partitions(cli: CLI, tmp_path: Path) -> None:
         (["--fairness", "equal"], "--fairness: a factor such as 1.5x is needed, found 'equal'"),
         (["--fairness", "1.2x"], "--fairness must be less than or equal to 1, found 1.2"),
         (["--objective", "mean weight"], "unknown metric 'mean_weight'"),
-        (["--evaluations", "5"], "--evaluations must be greater than or equal to 20, found 5"),
+        (["--times", "0"], "--times must be greater than 0, found 0"),
+        (["--seconds", "0"], "--seconds must be greater than or equal to 1, found 0"),
         (["--beside", "f3+esy"], "unknown policy"),
         (["--machines", "nowhere.toml"], "nowhere.toml"),
         (["--partitions", "nowhere.toml"], "nowhere.toml"),
         (["--placement", "best-fit"], "'placement' needs 'machines'"),
         (["--jobs", "9"], "at least 3 weeks are needed to learn, found 0"),
-        (["--collect", "nowhere"], "nowhere: folders with complete studies are needed, found none"),
+        (["--collect", "studies"], "--collect is gone: reproduce winning LOGS measures policies over logs"),
     ],
 )
 def test_bad_input(cli: CLI, arguments: list[str], line: str) -> None:
     outcome = cli("learn", *arguments)
     assert outcome.code == 2
     assert line in outcome.line()
+
+
+def test_options_of_the_former_search_say_that_they_are_gone(cli: CLI) -> None:
+    outcome = cli("learn", "--evaluations", "20", "--guard", "--jobs", "9")
+    assert outcome.code == 2
+    assert "--evaluations, --guard: without effect; learn searches no parameters any more" in outcome.err

@@ -68,7 +68,7 @@ COMMANDS = {
         ("--seed", "1"),
         ("--resume",),
     ),
-    "learn": Words(("learn", "small.swf", "--evaluations", "20"), ("--seed", "1"), long=True),
+    "learn": Words(("learn", "small.swf", "--seconds", "300"), ("--seed", "1"), long=True),
     "validate": Words(("validate", "a.swf"), ("-p", "ljf")),
     "predict": Words(("predict", "a.swf", "--predictor", "last-two"), ("-p", "ljf")),
     "what-if": Words(("what-if", "a.swf", "--set", "nodes+=1"), ("-p", "ljf")),

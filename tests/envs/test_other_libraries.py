@@ -14,7 +14,7 @@ from tests.test_docs import blocks
 
 ROOT = Path(__file__).resolve().parents[2]
 GUIDE = ROOT / "docs" / "guides" / "other_libraries.md"
-LIBRARIES = {"rllib_order.py": "ray"}
+LIBRARIES = {"rllib_order.py": "ray", "tianshou_order.py": "tianshou"}
 """The library that each file of the guide needs."""
 
 

@@ -113,11 +113,13 @@ class Naive:
         closed: set[int] = set()
         seen, started = 0, False
         for job, part in self._order(now, computed):
-            if job.start >= 0 or part in blocked or self._held(job, now):
+            if job.start >= 0:
                 continue
-            if seen == depth:
+            if seen == depth + 1:
                 return True, started
             seen += 1
+            if part in blocked or self._held(job, now):
+                continue
             free = self._free(now)
             fitting = [
                 node for node in self.parts[part].nodes if node not in closed and free[node] >= job.cpus

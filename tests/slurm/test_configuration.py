@@ -97,7 +97,9 @@ def test_the_table_of_associations(tmp_path: Path) -> None:
         tree.each[0].limits == {"GrpTRES": {"cpus": 99}}
         and tree.limit(tree.of("below", "ada"), "MaxJobs") == 2
     )
-    assert tree.of("below", "ben") == tree.of("below", ""), "an association of one partition is not modelled"
+    assert tree.of("below", "ben") == tree.of("below", "")
+    ben = tree.each[tree.of("below", "ben", "gpu")]
+    assert (ben.user, ben.partition, ben.shares) == ("ben", "gpu", 5) and not made.notes
 
 
 def test_includes_sets_and_devices(tmp_path: Path) -> None:
@@ -178,7 +180,6 @@ def test_all_that_is_not_modelled_is_noted(tmp_path: Path) -> None:
         "partition QOS without a line in sacctmgr show qos: gone": 1,
         "QOS is not modelled: Luck": 1,
         "QOS is not modelled: Flags=NoReserve": 1,
-        "association is not modelled: Fairshare=parent": 1,
         "association is not modelled: Luck": 1,
         "file not read: other.txt": 1,
     }

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
+from hpcsimkit import UsageError
 from hpcsimkit.slurm.accounts import Association, Associations, Qos
 from hpcsimkit.slurm.limits import Ask, LimitBook
-from tests.slurm.small import ACCOUNTS, QOS, jobs, profile, reasons, run
+from tests.slurm.small import ACCOUNTS, CONF, QOS, jobs, profile, reasons, run
 
 LONG = {"run": 100, "limit": 300}
 
@@ -154,7 +155,7 @@ def test_each_limit_of_a_qos(
         book.start(ask(0, qos, user="ben", amounts={"cpus": 6.0, "nodes": 1.0}), now=0)
         assert book.reason(ask(1, qos), now=0) == expected
         assert book.never(ask(1, qos)) == (expected if alone else "")
-        book.end(0)
+        book.end(0, now=0)
         assert book.reason(ask(1, qos), now=0) == (expected if alone else "")
 
 
@@ -198,7 +199,7 @@ def test_the_qos_of_a_job_may_be_that_of_its_partition(tmp_path: Path) -> None:
 
 def test_jobs_without_a_user_belong_to_their_account_or_the_root() -> None:
     tree = Associations((Association("root", parent=-1), Association("red")))
-    found = tree.with_users([("", ""), ("red", ""), ("blue", ""), ("", "ada")])
+    found = tree.with_users([("", "", ""), ("red", "", ""), ("blue", "", ""), ("", "ada", "")])
     assert [(one.account, one.user, one.parent) for one in found.each[2:]] == [
         ("blue", "", 0),
         ("", "ada", 0),
@@ -212,5 +213,124 @@ def test_what_rounding_leaves_of_a_billing_holds_no_job() -> None:
     for row, billing in enumerate((0.1, 0.7, 0.2)):
         book.start(Ask(row, "ada", "", 0, qos, {"billing": billing}, 1, 60), now=0)
     for row in (1, 0, 2):
-        book.end(row)
+        book.end(row, now=0)
     assert book.reason(Ask(3, "ada", "", 0, qos, {"billing": 0.3}, 1, 60), now=0) == ""
+
+
+ENDLESS = CONF + "PriorityDecayHalfLife=0\nPriorityCalcPeriod=5\n"
+"""What has been spent never decays."""
+
+OF_RED = ACCOUNTS.replace("Account - 'red':", "Account - 'red':GrpTRESMins=cpu=20:")
+
+
+def test_minutes_that_an_account_may_spend(tmp_path: Path) -> None:
+    """20 CPU minutes: 4 CPUs for 5 minutes spend them; whoever comes then waits for ever, but not other accounts."""
+    rows = [
+        {"run": 300, "limit": 300, "cpus": 4},
+        {"at": 10, "run": 60, "limit": 60, "user": "ben"},  # nothing is spent yet
+        {"at": 400, "limit": 60, "user": "ben"},
+        {"at": 400, "limit": 60, "user": "cleo"},
+    ]
+    result = run(profile(tmp_path, conf=ENDLESS, accounts=OF_RED), jobs(*rows))
+    assert result.start_time.tolist() == [0, 10, -1, 400]
+    assert reasons(result, 2) == ["AssocGrpCPUMinutesLimit"]
+
+
+def test_minutes_are_safe(tmp_path: Path) -> None:
+    """With `safe`, 4 CPUs x 5 min of a running job and 1 x 5 of the next are too many, until the first has ended."""
+    safe = ENDLESS.replace("limits,qos", "limits,qos,safe")
+    rows = [
+        {"run": 60, "limit": 300, "cpus": 4},  # spends 4 minutes of the 20 that it might
+        {"at": 10, "run": 300, "limit": 300},
+        {"at": 61, "limit": 660, "user": "ben"},  # 4 + 5 + 11 are no more than 20
+        {"at": 62, "limit": 60, "user": "ben"},
+        {"at": 62, "limit": 1260, "user": "ben"},  # 21: more than all
+    ]
+    result = run(profile(tmp_path, conf=safe, accounts=OF_RED), jobs(*rows))
+    assert result.start_time.tolist() == [0, 60, 63, 123, -1]
+    assert reasons(result, 1) == reasons(result, 3) == reasons(result, 4) == ["AssocGrpCPUMinutesLimit"]
+
+
+def test_time_that_decays(tmp_path: Path) -> None:
+    """10 minutes of all jobs of a QOS; of 1200 s count 1071 s at their end, and less than 600 s from 4212 s on."""
+    qos = _with_grp_wall("00:10:00")
+    conf = CONF + "PriorityDecayHalfLife=01:00:00\nPriorityCalcPeriod=5\n"
+    rows = [{"run": 1200, "limit": 1200}, {"at": 1200, "limit": 60}, {"at": 1200, "limit": 60, "qos": "high"}]
+    result = run(profile(tmp_path, conf=conf, qos=qos), jobs(*rows))
+    assert result.start_time.tolist() == [0, 4500, 1200]  # priorities and usage are computed each 300 s
+    assert reasons(result, 1) == ["QOSGrpWallLimit"]
+    kept = _with_grp_wall("00:10:00", "NoDecay")
+    assert run(profile(tmp_path, conf=conf, qos=kept), jobs(*rows)).start_time.tolist() == [0, -1, 1200]
+
+
+def _with_grp_wall(wall: str, flags: str = "") -> str:
+    """Return the QOS of the cluster, `normal` with a limit of the time of all jobs."""
+    heading, *lines = QOS.splitlines()
+    cells = [line + f"|{wall}" * line.startswith("normal") for line in lines]
+    cells = [line if line.startswith("normal") else line + "|" for line in cells]
+    text = "\n".join([heading + "|GrpWall", *cells]) + "\n"
+    return text.replace("normal|10|||", f"normal|10|||{flags}")
+
+
+def test_usage_counts_by_the_factor_of_the_qos() -> None:
+    qos = Qos("cheap", limits={"GrpTRESMins": {"cpus": 10.0}}, usage_factor=0.5)
+    book = LimitBook(TREE)
+    book.start(ask(0, qos)._replace(factor=0.5), now=0)
+    assert [book.reason(ask(1, qos), now=now) for now in (599, 600)] == ["", "QOSGrpCPUMinutesLimit"]
+
+
+def test_names_of_minutes_are_those_of_slurm() -> None:
+    """As a real Slurm (22.05) printed them; memory has another word in an association."""
+    for kind, tree in (("QOSGrp", TREE), ("AssocGrp", Associations((Association("root", parent=-1),)))):
+        limits = {"GrpTRESMins": {"memory": 1.0, "gpus": 0.0, "cpus": 0.0}}
+        qos = Qos("spent", limits=limits if kind == "QOSGrp" else {})
+        if kind == "AssocGrp":
+            tree = Associations((Association("root", parent=-1, limits=limits), *TREE.each[1:]))
+        book = LimitBook(tree)
+        mine = ask(0, qos, amounts={"memory": 1.0, "nodes": 1.0})
+        book.start(mine, now=0)
+        word = "Memory" if kind == "QOSGrp" else "Mem"
+        assert book.reason(mine._replace(row=1), now=60) == f"{kind}{word}Minutes"
+        assert book.reason(ask(1, qos, amounts={"gpus": 1.0}), now=0) == f"{kind}GRESMinutes"
+        assert book.reason(ask(1, qos, amounts={"cpus": 1.0}), now=0) == f"{kind}CPUMinutesLimit"
+
+
+def test_safe_time(tmp_path: Path) -> None:
+    """With `safe`, a job whose limit is longer than the time that is left waits: seen on a real Slurm."""
+    safe = ENDLESS.replace("limits,qos", "limits,qos,safe")
+    accounts = ACCOUNTS.replace("Account - 'red':", "Account - 'red':GrpWall=2:")
+    rows = [
+        {"run": 30, "limit": 60},
+        {"at": 40, "limit": 100},
+        {"at": 40, "limit": 80, "run": 9},
+        {"at": 40, "limit": 121},
+    ]
+    result = run(profile(tmp_path, conf=safe, accounts=accounts), jobs(*rows))
+    assert result.start_time.tolist() == [0, -1, 40, -1] and reasons(result, 1) == ["AssocGrpWallLimit"]
+
+
+def test_the_compiled_simulator_knows_no_minutes_of_the_past(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no limits of what has been spent"):
+        run(profile(tmp_path, accounts=OF_RED), jobs({}), simulator="compiled")
+    of_parent = ACCOUNTS.replace("Fairshare=20", "Fairshare=2147483647")  # as sacctmgr dump prints it
+    with pytest.raises(UsageError, match="no Fairshare=parent"):
+        run(profile(tmp_path, accounts=of_parent), jobs({}), simulator="compiled")
+
+
+@pytest.mark.parametrize("simulator", ["simpy", "compiled"])
+def test_an_association_of_a_partition(tmp_path: Path, simulator: str) -> None:
+    """One job of ada in `long`; a job has the association of the first partition that it names."""
+    accounts = ACCOUNTS.replace(
+        "User - 'ben'", "User - 'ada':Partition='long':Fairshare=1:MaxJobs=1\nUser - 'ben'"
+    )
+    rows = [
+        {**LONG, "partition": "long"},
+        {**LONG, "at": 3, "partition": "long"},
+        {**LONG, "at": 3},
+        {**LONG, "at": 3},
+        {**LONG, "at": 3, "partition": "long", "user": "ben"},
+        {**LONG, "at": 6, "partition": "long,work", "run": 7},
+    ]
+    result = run(profile(tmp_path, accounts=accounts), jobs(*rows), simulator=simulator)
+    assert result.start_time.tolist() == [0, 107, 3, 3, 3, 100]  # the last one in work, of the higher tier
+    assert reasons(result, 1) == reasons(result, 5) == ["AssocMaxJobsLimit"]

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hpcsimkit.slurm.accounts import Association, Associations
-from hpcsimkit.slurm.priority import FairShare, Usage, billing_of, standing
+from hpcsimkit.slurm.accounts import PARENT, Association, Associations
+from hpcsimkit.slurm.priority import FairShare, Usage, billing_of, normalised, standing
 from hpcsimkit.slurm.profile import Slurm
 from hpcsimkit.slurm.rules import Multifactor
 from tests.slurm.small import QOS, jobs, profile, run
@@ -88,6 +88,46 @@ def test_classic_fair_share() -> None:
     assert found[0] == pytest.approx(2 ** -(ada / (3 / 8))) and found[3] == pytest.approx(
         2 ** -(dan / (1 / 8))
     )
+
+
+OF_PARENTS = Associations(
+    (
+        Association("root", parent=-1),
+        Association("root", "root", 0),
+        Association("chem", parent=0, shares=20),
+        Association("ml", parent=0, shares=PARENT),
+        Association("physics", parent=0, shares=40),
+        Association("chem", "cleo", 2),
+        Association("ml", "ben", 3),
+        Association("ml", "dan", 3),
+        Association("physics", "ada", 4, shares=7),
+        Association("physics", "eve", 4, shares=PARENT),
+    )
+)
+"""As a real Slurm had them: those of account ml share with root, chem and physics, 1 of 63 shares each."""
+
+USED = [1000.0, 0.0, 40.0, 60.0, 900.0, 40.0, 60.0, 0.0, 800.0, 100.0]
+
+
+def test_shares_of_the_parent() -> None:
+    """Users of an account without shares of its own share one level above; such a user has those of the account."""
+    shares, usage = normalised(OF_PARENTS, np.array(USED))
+    assert shares[[1, 2, 4, 5, 6, 7, 8, 9]].tolist() == pytest.approx(
+        [1 / 63, 20 / 63, 40 / 63, 1, 1 / 63, 1 / 63, 1, 40 / 63]
+    )
+    assert usage[[2, 6, 7, 8, 9]].tolist() == pytest.approx([0.04, 0.06, 0, 8 / 9, 0.9])
+    found = FairShare(OF_PARENTS, Multifactor(flags=frozenset({"NO_FAIR_TREE"}))).factors(np.array(USED))
+    assert found[9] == found[4] == pytest.approx(2 ** -(0.9 / (40 / 63)))
+    assert found[6] == pytest.approx(2 ** -((0.06 + (1 - 0.06) / 63) * 63))
+
+
+def test_a_fair_tree_with_shares_of_the_parent() -> None:
+    """root and dan have used nothing; chem 7.9, physics 0.71, ben 0.26; in physics ada has 1.1, and eve 0.71."""
+    factors = FairShare(OF_PARENTS, Multifactor()).factors(np.array(USED))
+    ranks = dict(
+        zip(["root", "cleo", "ben", "dan", "ada", "eve"], factors[[1, 5, 6, 7, 8, 9]] * 6, strict=True)
+    )
+    assert ranks == pytest.approx({"root": 6, "dan": 6, "cleo": 4, "ada": 3, "eve": 2, "ben": 1})
 
 
 def test_usage_loses_half_in_each_half_life() -> None:

@@ -97,10 +97,18 @@ def test_nodes_of_the_lowest_weight_are_used_first(made: Slurm) -> None:
 
 
 def test_the_main_loop_looks_at_so_many_jobs_after_an_event(made: Slurm) -> None:
-    """The third job is not looked at before the main loop of `sched_interval`, which looks at all."""
-    rows = [{"cpus": 1}, {"partition": "short"}, {"partition": "any"}]
+    """One more than `default_queue_depth` before the main loop of `sched_interval`, which looks at all.
+
+    As seen on a real Slurm (22.05) with a depth of 2: behind two blocked jobs, or two that a limit holds, a job
+    of another partition starts at once; behind three, it is not looked at.
+    """
     shallow = with_clocks(made, default_queue_depth=2, bf_interval=0)
-    assert starts(shallow, {"run": 100, "limit": 100}, *({**row, "at": 1} for row in rows)) == [0, 3, 3, 60]
+    full, last = {**ALL, "run": 100, "limit": 100}, {"at": 1, "partition": "any", "on": "gpu"}
+    blocked, held = {"at": 1, **ALL}, {"at": 1, "qos": "limited"}
+    assert starts(shallow, full, *[blocked] * 2, last)[-1] == 3
+    assert starts(shallow, full, *[blocked] * 3, last)[-1] == 60
+    assert starts(shallow, {**held, "at": 0, "run": 100, "limit": 100}, *[held] * 2, last)[-1] == 3
+    assert starts(shallow, {**held, "at": 0, "run": 100, "limit": 100}, *[held] * 3, last)[-1] == 60
     assert starts(with_clocks(shallow, defer=True), {}, {"at": 1}) == [0, 60]
 
 
@@ -141,6 +149,19 @@ def test_numbers_of_jobs_by_partition_and_of_starts(made: Slurm) -> None:
     ]
     deep = with_clocks(made, bf_interval=0, partition_job_depth=1)
     assert starts(deep, *rows) == [0, 3, 60, 63]
+    held = {
+        "qos": "limited",
+        "run": 100,
+        "limit": 100,
+    }  # the second one of the user counts, the third job is beyond
+    deep = with_clocks(made, bf_interval=0, partition_job_depth=2)
+    assert starts(deep, held, {**held, "at": 1}, {**held, "at": 1, "user": "ben"}) == [0, 100, 3]
+    assert starts(deep, held, *[{**held, "at": 1}] * 2, {**held, "at": 1, "user": "ben"}) == [
+        0,
+        100,
+        200,
+        120,
+    ]
     blocked = [
         {"on": "n1|n", "cpus": 8, "nodes": 1, "run": 99, "limit": 99},
         {"at": 3, **ALL},

@@ -80,6 +80,8 @@ def test_a_recorded_day(seed: str, tmp_path: Path) -> None:
     ratio = float(re.findall(r"ratio of mean waits: (\S+)", text)[0])
     distance = float(re.findall(r"KS distance of waits: (\S+)", text)[0])
     assert 0.85 <= ratio <= 1.2 and distance <= 0.08, text
+    same, of = map(int, re.findall(r"reasons equal to squeue %r: (\d+) of (\d+)", text)[0])
+    assert of > 30 and same >= 0.97 * of, text
 
 
 @pytest.mark.slow

@@ -21,15 +21,20 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from math import floor
 from pathlib import Path
 from typing import Annotated
 
+import numpy as np
 import pandas
 import typer
 
+from hpcsimkit.experiments.advice.futures import Futures
+from hpcsimkit.experiments.advice.live import live_case, recorded_result
 from hpcsimkit.experiments.comparison.case import Case
 from hpcsimkit.experiments.comparison.experiment import Experiment
 from hpcsimkit.experiments.questions.advise import AdviceQuestion
@@ -43,6 +48,7 @@ from tests.slurm_witness.load import SHAPES
 PROGRAMS = ("slurmctld", "slurmd", "slurmdbd", "munged", "mariadbd", "faketime")
 PACKAGES = "slurm-wlm slurmdbd slurm-wlm-mysql-plugin mariadb-server munge faketime"
 CONFIGURATION = ("slurm.conf", "gres.conf")
+MUNGE = Path("/run/munge/munged.pid")
 DONE = "done"
 """File that says that the day is over."""
 
@@ -59,6 +65,7 @@ def main(
     shape: Annotated[str, typer.Option(help=f"Kind of day: {', '.join(SHAPES)}.")] = "mixed",
     jobs: Annotated[int, typer.Option(help="Number of submissions.")] = 240,
     hours: Annotated[float, typer.Option(help="Hours during which jobs are submitted.")] = 4,
+    speed: Annotated[int, typer.Option(help="How many times faster than time; less on busy cores.")] = 60,
     futures: Annotated[int, typer.Option(help="Number of futures of each snapshot; 0 for no advice.")] = 50,
     compare: Annotated[Path | None, typer.Option(help="Only compare the outputs in a folder.")] = None,
 ) -> None:
@@ -66,7 +73,7 @@ def main(
     if compare is None:
         if shape not in SHAPES:
             raise typer.BadParameter(f"a shape of {', '.join(SHAPES)} is needed, found {shape!r}")
-        play(out, seed, shape, jobs, hours)
+        play(out, seed, shape, jobs, hours, speed)
     for line in lines_of(compare or out, futures):
         print(line, flush=True)
 
@@ -74,7 +81,7 @@ def main(
 # --- the day -------------------------------------------------------------------------------------------------
 
 
-def play(out: Path, seed: int, shape: str, jobs: int, hours: float) -> None:
+def play(out: Path, seed: int, shape: str, jobs: int, hours: float, speed: int = 60) -> None:
     """Start the cluster on the fast clock, submit a day, and keep what the commands print."""
     missing = [name for name in PROGRAMS if shutil.which(name) is None]
     if missing:
@@ -82,16 +89,16 @@ def play(out: Path, seed: int, shape: str, jobs: int, hours: float) -> None:
     scripts = Path(os.environ.get("HPCSIMKIT_SHARED", "../shared")) / "slurm/cluster"
     if not scripts.is_dir():
         raise SystemExit(f"the scripts of the cluster are needed, found no {scripts} (HPCSIMKIT_SHARED)")
-    root = Path("/tmp") / f"witness-{os.getpid()}"
+    root = Path(tempfile.gettempdir()) / f"witness-{os.getpid()}"
     environment = {**os.environ, "ROOT": str(root), "WITNESS_SEED": str(seed), "WITNESS_SHAPE": shape}
     environment = {name: value for name, value in environment.items() if name != "PYTHONPATH"}
     root.mkdir(mode=0o755)
     try:
         subprocess.run(["bash", scripts / "setup.sh", "fast"], env=environment, check=True)
-        subprocess.run(["pkill", "-x", "munged"])  # the fast clock has one of its own
+        _end_munge()  # the fast clock has one of its own
         shutil.copyfile(Path(__file__).with_name("load.py"), root / "loadf.py")
         _with_other_lengths(root / "fast.sh", jobs, hours)
-        fast = ["faketime", "-f", "+0 x60", "bash", str(root / "fast.sh")]
+        fast = ["faketime", "-f", f"+0 x{speed}", "bash", str(root / "fast.sh")]
         day = subprocess.Popen(fast, cwd=root, env=environment)
         while day.poll() is None and not (root / DONE).exists():  # faketime itself waits for the daemons, too
             time.sleep(1)
@@ -126,13 +133,27 @@ def _collect(root: Path, out: Path) -> None:
 def _end(root: Path) -> None:
     """End the processes that the folder knows of."""
     for file in (root / "run").glob("*.pid"):
-        text = file.read_text().strip()
-        if text.isdecimal():
-            try:
-                os.kill(int(text), signal.SIGTERM)
-            except ProcessLookupError:
-                continue
-    subprocess.run(["pkill", "-x", "munged"])
+        _end_process(file)
+    _end_munge()
+
+
+def _end_munge() -> None:
+    """End the service of the keys, and wait until it has left its socket."""
+    _end_process(MUNGE)
+    for _ in range(50):
+        if not MUNGE.exists():
+            return
+        time.sleep(0.1)
+
+
+def _end_process(file: Path) -> None:
+    """End the process whose number a file holds, if it runs."""
+    text = file.read_text().strip() if file.is_file() else ""
+    if text.isdecimal():
+        try:
+            os.kill(int(text), signal.SIGTERM)
+        except ProcessLookupError:
+            return
 
 
 # --- the comparison --------------------------------------------------------------------------------------------
@@ -154,6 +175,7 @@ def lines_of(day: Path, futures: int) -> Iterator[str]:
     yield f"ratio of mean waits: {waits.ratio:.3f} (bar {low} to {high})"
     yield f"KS distance of waits: {waits.ks:.3f} with a tolerance of 60 s (bar {BARS['ks']})"
     yield from found.causes.sentences()
+    yield from _reasons(case, snapshots)
     for snapshot in snapshots if futures else ():
         yield from _advice(case, snapshot, log, futures)
 
@@ -198,6 +220,54 @@ def _shares(profile: Slurm, snapshots: list[Path]) -> Iterator[str]:
         )
     if total:
         yield f"fair shares equal to sshare in six digits: {equal} of {total}"
+
+
+def _reasons(case: Case, snapshots: list[Path]) -> Iterator[str]:
+    """Yield for how many jobs of the snapshots the reason is that of ``squeue %r``, and the commonest others."""
+    others: Counter[tuple[str, str]] = Counter()
+    equal = given = 0
+    for snapshot in snapshots:
+        at = int((snapshot / "at").read_text())
+        printed = _printed_reasons(snapshot / "squeue.txt")
+        fair = {
+            (each.account, each.user): each.fair_share
+            for each in shares(snapshot / "sshare.txt")
+            if each.user
+        }
+        found, stuck = reasons_at(case, snapshot / "squeue.json", at, fair)
+        given += len({*printed} & {*stuck})
+        for job in {*printed} & {*found}:
+            equal += found[job] == printed[job]
+            others[printed[job], found[job]] += found[job] != printed[job]
+    total = equal + others.total()
+    if total:
+        yield (
+            f"reasons equal to squeue %r: {equal} of {total} job-snapshots, {equal / total:.1%} (bar "
+            f"{BARS['reasons']:.0%}); besides {given} of jobs that never start, which the queue states"
+        )
+    for (theirs, ours), count in others.most_common(5):
+        if count:
+            yield f"    {count} x {theirs[:40]} there, {ours[:40]} here"
+
+
+def reasons_at(
+    case: Case, queue: Path, at: int, fair: Mapping[tuple[str, str], float]
+) -> tuple[dict[str, str], Mapping[str, str]]:
+    """Return why the jobs of a queue wait by the rules of the simulation, and those that never start."""
+    whole, live = live_case(case, str(queue), at)
+    result = recorded_result(whole.jobs, live.ended, whole.cluster, whole.name)
+    futures = Futures(whole, result, recorded=True)
+    moment = futures.moment(at)
+    names = [whole.jobs.label("id", number) for number in whole.jobs.id.tolist()]
+    found = {names[row]: "BeginTime" for row in np.flatnonzero(whole.jobs.submit_time > at).tolist()}
+    found |= zip((names[row] for row in moment.waiting.tolist()), futures.reasons(moment, fair), strict=True)
+    return found, live.stuck
+
+
+def _printed_reasons(file: Path) -> dict[str, str]:
+    """Return the reasons of the waiting jobs that squeue printed."""
+    lines = (line.split("|") for line in file.read_text().splitlines()[1:])
+    return {cells[0]: cells[11] for cells in lines if cells[5] == "PENDING"}
 
 
 def _advice(case: Case, snapshot: Path, log: Path, futures: int) -> Iterator[str]:

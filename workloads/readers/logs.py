@@ -60,6 +60,13 @@ class LogFormat(NamedTuple):
         Mark that tells the format, in words, for pages; by default the field names.
     requests : str
         Requests of the jobs of such a log, in words, for pages.
+
+    Examples
+    --------
+    >>> from hpcsimkit.workloads import read_swf
+    >>> own = LogFormat("mine", read_swf, marks=("JobName", "Submit"))
+    >>> own.name, own.marks
+    ('mine', ('JobName', 'Submit'))
     """
 
     name: str

@@ -231,7 +231,7 @@ def _tasks(record: Record) -> Iterator[Record]:
     match = PENDING_ARRAY.fullmatch(record.get("JobID", ""))
     tasks = match and TASKS.fullmatch(match["tasks"])
     if match is None or tasks is None:
-        yield record
+        yield {**record, "Array": "", "ArrayLimit": ""}
         return
     limit = tasks["limit"] or ""
     for number in _numbers(tasks["list"]):

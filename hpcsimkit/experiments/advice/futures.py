@@ -21,19 +21,28 @@ from hpcsimkit.kernel.parameters import parts
 from hpcsimkit.kernel.policy import Estimator, Order, Policy
 from hpcsimkit.kernel.simulation import Simulation
 from hpcsimkit.kernel.stage import Hearing
+from hpcsimkit.kernel.system import System
 from hpcsimkit.results.result import Result
+from hpcsimkit.slurm.rules import Rules
 from hpcsimkit.slurm.scheduler import SlurmScheduler
 
 __all__ = ["Futures", "Moment", "with_request"]
 
 Integers = NDArray[np.int64]
 Columns = Mapping[str, Any]
+FairShares = Mapping[tuple[str, str], float]
 
 MARGIN = 600
 """Time beyond the longest wait as requested for which jobs are drawn at least [s]."""
 
 MEMORY = 60 * DAY
 """Time for which ended jobs stay in the past of a policy that has a memory [s]."""
+
+
+ARRAY_LIMIT = "JobArrayTaskLimit"
+
+NO_ARRIVALS = np.zeros((2, 0), dtype=np.int64)
+"""Rows and times of no jobs that arrive."""
 
 
 @dataclass(frozen=True)
@@ -139,6 +148,43 @@ class Futures:
         """Return the starts of the waiting jobs if all jobs run as requested, and none comes [s]."""
         return self._as_requested(moment, self._begun(moment))
 
+    def reasons(self, moment: Moment, fair_shares: FairShares | None = None) -> list[str]:
+        """Return why the waiting jobs wait, as Slurm says it; empty without Slurm's configuration.
+
+        Parameters
+        ----------
+        moment : Moment
+            The jobs at a time.
+        fair_shares : mapping of (str, str) to float, optional
+            Fair shares by account and user, as ``sshare`` prints them; by default those of the jobs of the
+            log.
+        """
+        policy = self.case.policy
+        if not isinstance(policy, SlurmScheduler):
+            return [""] * len(moment.waiting)
+        asked = _Asked(policy.profile, moment.at, fair_shares or {})
+        rows, times = NO_ARRIVALS
+        held = self._run(moment, self._begun(moment), self._longest(moment), rows, times, asked).held
+        told: dict[int, str] = {}
+        if held is not None:
+            then = (held.start <= moment.at) & (held.end >= moment.at)
+            pairs = [*zip(held.job[then].tolist(), held.reason[then].tolist(), strict=True)]
+            told = dict(reversed(pairs))  # the first reason: the end of the run is of no interest
+        told |= asked.told
+        last = len(moment.past) + len(moment.active)
+        found = [told.get(row, "") for row in range(last - len(moment.waiting), last)]
+        return found if "array_job" not in self._jobs.columns else self._of_arrays(moment.waiting, found)
+
+    def _of_arrays(self, waiting: Integers, found: list[str]) -> list[str]:
+        """Return reasons in which the tasks of an array, one record of Slurm, have that of the first one."""
+        arrays = self._jobs.column("array_job")[waiting].tolist()
+        first = {
+            array: reason
+            for array, reason in reversed([*zip(arrays, found, strict=True)])
+            if array >= 0 and reason != ARRAY_LIMIT
+        }
+        return [first.get(array, reason) for array, reason in zip(arrays, found, strict=True)]
+
     def draw(self, moment: Moment, futures: int, rng: np.random.Generator) -> Iterator[Integers]:
         """Yield the start times of the waiting jobs in futures [s], each of shape (waiting jobs,)."""
         at, begun = moment.at, self._begun(moment)
@@ -158,9 +204,12 @@ class Futures:
             yield starts
 
     def _as_requested(self, moment: Moment, begun: Begun) -> Integers:
+        return self._starts(moment, begun, self._longest(moment), *NO_ARRIVALS)
+
+    def _longest(self, moment: Moment) -> Integers:
+        """Return the run times of the active jobs if they run as long as requested [s]."""
         least = self._done(moment) + self._elapsed(moment) + 1
-        run_time = np.maximum(self._jobs.requested_time[moment.active], least)
-        return self._starts(moment, begun, run_time, *np.zeros((2, 0), dtype=np.int64))
+        return np.maximum(self._jobs.requested_time[moment.active], least)
 
     def _elapsed(self, moment: Moment) -> Integers:
         """Return how long the active jobs have run since their present start [s]."""
@@ -184,7 +233,21 @@ class Futures:
     def _starts(
         self, moment: Moment, begun: Begun, run_time: Integers, rows: Integers, submit_time: Integers
     ) -> Integers:
-        """Return the start times of the waiting jobs in one future.
+        """Return the start times of the waiting jobs in one future; see :meth:`_run`."""
+        result = self._run(moment, begun, run_time, rows, submit_time, self._policy)
+        last = len(moment.past) + len(moment.active)
+        return result.start_time[last - len(moment.waiting) : last]
+
+    def _run(
+        self,
+        moment: Moment,
+        begun: Begun,
+        run_time: Integers,
+        rows: Integers,
+        submit_time: Integers,
+        policy: Policy,
+    ) -> Result:
+        """Return the run of one future: past jobs, active ones of which the last ones wait, and arrivals.
 
         Parameters
         ----------
@@ -196,8 +259,27 @@ class Futures:
         known = np.concatenate([moment.past, moment.active])
         jobs = _again(self._jobs, known, rows, submit_time, run_time, self._done(moment))
         setup = replace(self.case.setup, begun=begun, begin_at=None, simulator="auto")
-        result = Simulation(jobs, self._policy, setup=setup, name=self.case.name).run()
-        return result.start_time[len(known) - len(moment.waiting) : len(known)]
+        return Simulation(jobs, policy, setup=setup, name=self.case.name).run()
+
+
+class _Asked(SlurmScheduler):
+    """Slurm as configured, which says why jobs wait at a time, and then rejects all, so that the run ends."""
+
+    def __init__(self, profile: Rules, at: int, fair_shares: FairShares) -> None:
+        super().__init__(profile)
+        self.at, self.fair_shares = at, fair_shares
+        self.told: dict[int, str] = {}
+        self._asked = False
+
+    def __deepcopy__(self, memo: object) -> _Asked:
+        return self  # what it tells is asked for outside of the run
+
+    def schedule(self, system: System) -> None:
+        """Tell the reasons of the main loop."""
+        if system.now == self.at and not self._asked:
+            self.told, self._asked = self.reasons(system, self.fair_shares), True
+        for job in list(system.queue):
+            system.reject(job)
 
 
 def _remembers(part: object) -> bool:

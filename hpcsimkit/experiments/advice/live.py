@@ -145,7 +145,7 @@ def live_jobs(history: Workload, queue: Queue, prepare: Callable[[Workload], Wor
     history = history.select(np.flatnonzero((end <= queue.at) & ~named), f"ended by {queue.at} s")
     resources = tuple(dict.fromkeys((*history.resources, *jobs.resources)))
     merged = _numbered(history, resources).merge(_numbered(jobs, resources))
-    merged = _with_own_numbers(merged)
+    merged = _running_first(_with_own_numbers(merged))
     ended = np.array([name not in reasons for name in _names(merged)], dtype=bool)
     return Live(merged, queue.at, ended, {name: text for name, text in reasons.items() if text}, queue.stuck)
 
@@ -189,6 +189,26 @@ def _with_own_numbers(workload: Workload) -> Workload:
 
     texts = tuple(NAME.sub(numbers, text) for text in workload.labels.get("dependency", ()))
     return replace(workload, labels={**workload.labels, "dependency": texts})
+
+
+def _running_first(workload: Workload) -> Workload:
+    """Return the jobs with the tasks of an array that run submitted before those that wait.
+
+    Slurm makes a task eligible again when it starts. The limit of the array would let those that wait take
+    their turns first, and hold the ones that run.
+    """
+    if "array_job" not in workload.columns:
+        return workload
+    submit, wait = workload.submit_time.copy(), workload.recorded_wait_time.copy()
+    array, starts = workload.column("array_job"), wait >= 0
+    for each in np.unique(array[(array >= 0) & starts]).tolist():
+        waiting = np.flatnonzero((array == each) & ~starts)
+        running = np.flatnonzero((array == each) & starts)
+        earlier = np.minimum(submit[running], submit[waiting].min(initial=OPEN) - 1)
+        wait[running] += submit[running] - earlier
+        submit[running] = earlier
+    columns = {**workload.columns, "submit_time": submit, "recorded_wait_time": wait}
+    return replace(workload, columns=columns)
 
 
 def recorded_result(workload: Workload, ended: Mask, cluster: AnyCluster, name: str) -> Result:

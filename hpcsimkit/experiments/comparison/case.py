@@ -57,6 +57,12 @@ class Case:
     begin : int, optional
         Time of the first measured submission [s of the log's clock]: earlier jobs fill the cluster. By
         default all jobs are measured.
+
+    Examples
+    --------
+    >>> case = Case.of(None, "sjf+easy")
+    >>> len(case.jobs), case.policy
+    (5000, Pipeline(order=SJF(), backfiller=EASY()))
     """
 
     jobs: Workload

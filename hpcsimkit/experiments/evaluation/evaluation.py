@@ -84,6 +84,11 @@ class Evaluation(Source, Parallel):
         Engine that executes the simulations; by default that number of processes.
     out : str, optional
         Path of the results folder.
+
+    Examples
+    --------
+    >>> Evaluation(model="agent.hpcsim", sequences=20, metrics=["mean_wait_time"]).policies
+    ['fcfs+easy', 'sjf+easy']
     """
 
     inner: ClassVar[Mapping[str, type[Table]]] = {**Source.inner, "engine": EngineTable}

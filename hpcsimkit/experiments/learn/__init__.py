@@ -1,1 +1,1 @@
-"""Orders learned from a log: searched on its first part, chosen on the second, tested once on the third."""
+"""Policies chosen on the past of a log, and tested once on its end."""

@@ -19,6 +19,9 @@ REFERENCE = "fcfs+easy"
 LONGEST = "max_wait_time"
 """Metric that is limited."""
 
+COMPARED = ("mean_bounded_slowdown", "mean_wait_time")
+"""Metrics of the front, whose differences are tested."""
+
 FAIRNESS = "user_fairness"
 """Metric that may be limited: Jain's index of the users' mean bounded slowdowns."""
 
@@ -53,8 +56,6 @@ class Goal(NamedTuple):
         Names of metrics among `REPORTED`, of equal weight.
     longest_wait : float
         Maximum longest wait relative to that of FCFS with EASY.
-    severity : float
-        Weight of the logarithms by which limits are exceeded. Default: 3.
     fairness : float, optional
         Minimum fairness between users relative to that of FCFS with EASY, in (0, 1]; none by default.
 
@@ -70,7 +71,6 @@ class Goal(NamedTuple):
 
     metrics: tuple[str, ...]
     longest_wait: float
-    severity: float = SEVERITY
     fairness: float | None = None
 
     @classmethod
@@ -82,31 +82,22 @@ class Goal(NamedTuple):
                 raise UsageError(f"--objective: unknown metric {metric!r}{nearest(metric, REPORTED)}")
         return cls(metrics, longest_wait)
 
-    def loss(self, figures: Figures, reference: Figures, rival: Figures | None = None) -> float:
-        """Return the logarithm of the metrics relative to a baseline, plus a penalty.
+    def loss(self, figures: Figures, reference: Figures) -> float:
+        """Return the mean logarithm of the metrics relative to FCFS with EASY, plus a penalty.
 
-        Without a baseline, it is the mean logarithm relative to the reference. With one, it is the mean of
-        that mean and of the worst metric: all metrics are to become better than those of the baseline.
-
-        All metrics are of the same jobs; those of the reference are of FCFS with EASY.
+        All metrics are of the same jobs.
         """
-        ratios = [_log_ratio(figures, rival or reference, metric) for metric in self.metrics]
+        ratios = [_log_ratio(figures, reference, metric) for metric in self.metrics]
         excess = max(_log_ratio(figures, reference, LONGEST) - log(self.longest_wait), 0.0)
         if self.fairness is not None:
             excess += max(log(self.fairness) - _log_ratio(figures, reference, FAIRNESS), 0.0)
-        mean = sum(ratios) / len(ratios)
-        return (mean if rival is None else (mean + max(ratios)) / 2) + self.severity * excess
+        return sum(ratios) / len(ratios) + SEVERITY * excess
 
     def keeps_limit(self, figures: Figures, reference: Figures) -> bool:
         """Return whether the longest wait and the fairness are within their limits."""
         if self.fairness is not None and figures[FAIRNESS] < self.fairness * reference[FAIRNESS]:
             return False
         return figures[LONGEST] <= self.longest_wait * max(reference[LONGEST], LEAST)
-
-    def stricter(self) -> Goal:
-        """Return the goal with limits halfway to the values of FCFS: a margin for times to come."""
-        fairness = None if self.fairness is None else (1 + self.fairness) / 2
-        return self._replace(longest_wait=(1 + self.longest_wait) / 2, fairness=fairness)
 
 
 def _log_ratio(figures: Figures, reference: Figures, metric: str) -> float:

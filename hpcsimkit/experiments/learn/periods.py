@@ -1,4 +1,4 @@
-"""The three parts of a log, in whole weeks: to learn from, to choose by, and to test."""
+"""The two parts of a log, in whole weeks: the past to choose on, and the future to test on."""
 
 from __future__ import annotations
 
@@ -15,54 +15,43 @@ WEEK = 7 * 86_400
 
 
 class Periods(NamedTuple):
-    """The beginnings of the three parts of a log [s of the log's clock].
+    """The beginnings of the two parts of a log [s of the log's clock].
 
     Parameters
     ----------
-    learn : int
+    past : int
         First submission of the log: the beginning of the first week.
-    choose : int
-        Beginning of the part by which candidates are chosen.
     test : int
-        Beginning of the part on which the chosen one is tested.
+        Beginning of the part on which the chosen policies are tested.
 
     Examples
     --------
     >>> submit = np.arange(7) * WEEK
     >>> jobs = Workload({"submit_time": submit, "run_time": submit * 0, "nodes": submit * 0 + 1})
     >>> [begin // WEEK for begin in Periods.of(jobs)]
-    [0, 2, 4]
+    [0, 4]
     """
 
-    learn: int
-    choose: int
+    past: int
     test: int
 
     @classmethod
-    def of(cls, workload: Workload, choose: int | None = None, test: int | None = None) -> Periods:
+    def of(cls, workload: Workload, test: int | None = None) -> Periods:
         """Return the parts of a workload.
 
-        `choose` and `test` are the numbers of the weeks, from 0, with which the second and the third part
-        begin; by default one and two thirds of the whole weeks.
+        `test` is the number of the week, from 0, with which the second part begins; by default two thirds of
+        the whole weeks.
         """
         begin = int(workload.submit_time.min()) if len(workload) else 0
         weeks = workload.span // WEEK
         if weeks < 3:
             raise UsageError(f"{workload.name}: at least 3 weeks are needed to learn, found {weeks}")
-        second = weeks // 3 if choose is None else choose
-        third = 2 * weeks // 3 if test is None else test
-        if not 0 < second < third <= weeks:
-            raise UsageError(
-                f"{workload.name}: --choose-from and --test-from need weeks in ascending order from 1 to "
-                f"{weeks}, found {second} and {third}"
-            )
-        return cls(begin, begin + second * WEEK, begin + third * WEEK)
+        second = 2 * weeks // 3 if test is None else test
+        if not 0 < second <= weeks:
+            raise UsageError(f"{workload.name}: --test-from must be a week from 1 to {weeks}, found {second}")
+        return cls(begin, begin + second * WEEK)
 
     def masks(self, workload: Workload) -> dict[str, NDArray[np.bool_]]:
-        """Return which jobs are submitted in each part, ``learn``, ``choose`` and ``test``."""
-        submit = workload.submit_time
-        return {
-            "learn": submit < self.choose,
-            "choose": (submit >= self.choose) & (submit < self.test),
-            "test": submit >= self.test,
-        }
+        """Return which jobs are submitted in each part, ``past`` and ``test``."""
+        later = workload.submit_time >= self.test
+        return {"past": ~later, "test": later}

@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsimkit.experiments.learn.goal import FAIRNESS, LONGEST, REFERENCE, REPORTED, Figures, figures_of
+from hpcsimkit.experiments.learn.front_picture import front_figure
+from hpcsimkit.experiments.learn.goal import COMPARED, FAIRNESS, LONGEST, REFERENCE, REPORTED, Figures
 from hpcsimkit.experiments.learn.periods import WEEK, Periods
-from hpcsimkit.experiments.learn.sensitivity import TITLES
+from hpcsimkit.experiments.learn.tasks import LOST
 from hpcsimkit.experiments.tables import Table
 from hpcsimkit.io.files import write_bytes
+from hpcsimkit.reports.figures import save_figure
 from hpcsimkit.reports.page import rendered_page
 from hpcsimkit.results.breakdown import By, classes_of
 from hpcsimkit.results.metrics import METRICS, Selection
@@ -23,9 +25,6 @@ from hpcsimkit.results.statistics import Mean, ratio_of_means
 
 if TYPE_CHECKING:
     import pandas
-
-COMPARED = ("mean_bounded_slowdown", "mean_wait_time")
-"""Metrics whose differences are tested."""
 
 GROUPS: tuple[By, ...] = ("size", "run_time", "user")
 """Criteria of the classes in the report."""
@@ -43,42 +42,31 @@ Schedules = Mapping[str, Result]
 
 
 def write_records(
-    place: Path,
-    periods: Periods,
-    result_of: Callable[[str], Result],
-    changed: Mapping[str, Schedules],
-    outcome: dict[str, Any],
+    place: Path, periods: Periods, result_of: Callable[[str], Result], outcome: dict[str, Any]
 ) -> None:
-    """Write the tables, the model card and the report; differences and sensitivity are added to the outcome.
+    """Write the tables, the picture, the model card and the report; differences are added to the outcome.
 
-    `result_of` returns the schedule of a policy on the whole log; `changed` are schedules by condition.
+    `result_of` returns the schedule of a policy on the whole log.
     """
-    policy = outcome["policy"]
-    rivals = dict.fromkeys((*outcome["beside"], outcome["rival"], outcome["limited_rival"], REFERENCE))
-    results = {name: result_of(name) for name in dict.fromkeys((policy, *rivals))}
-    workload = results[policy].workload
+    chosen = [name for name in (outcome["policy"], outcome["with_tests"]) if name]
+    names = dict.fromkeys([*chosen, *outcome["beside"], outcome["rival"], REFERENCE])
+    results = {name: result_of(name) for name in names}
+    workload = results[outcome["policy"]].workload
     mask = periods.masks(workload)["test"]
-    outcome["differences"] = _differences(policy, results, mask)
-    if outcome["perfect"]:
-        perfect = outcome["perfect"]["policy"]
-        known = {perfect: result_of(perfect)} | {name: results[name] for name in rivals}
-        outcome["perfect"]["differences"] = _differences(perfect, known, mask)
-    outcome["sensitivity"] = {
-        condition: {
-            "figures": {name: figures_of(result, mask) for name, result in schedules.items()},
-            "differences": _differences(policy, schedules, mask),
-        }
-        for condition, schedules in changed.items()
-    }
+    outcome["differences"] = {name: _differences(name, results, mask) for name in chosen}
     outcome["utilisation"] = {name: _utilisation(result, mask) for name, result in results.items()}
     frames = {"weeks": _weeks(results, mask)}
-    frames |= {by: _classes(results[policy], results[outcome["rival"]], mask, by) for by in GROUPS}
+    frames |= {by: _classes(results[chosen[-1]], results[outcome["rival"]], mask, by) for by in GROUPS}
     for name, frame in frames.items():
         text = frame.to_csv(index=False, lineterminator="\n")
         write_bytes(place / f"{name}.csv", text.encode())
-    write_bytes(place / "test.csv", _test_table(outcome).encode())
-    write_bytes(place / "model_card.md", _model_card(periods, results[policy], outcome).encode())
-    write_bytes(place / "report.md", _report(outcome, periods, frames).encode())
+    for part in ("past", "test"):
+        write_bytes(place / f"{part}.csv", _figures_table(outcome[part]).encode())
+    drawn = front_figure({"past": outcome["past"], "last part": outcome["test"]})
+    save_figure(drawn, place / "front.png")
+    result = results[outcome["policy"]]
+    write_bytes(place / "model_card.md", _model_card(periods, result, outcome).encode())
+    write_bytes(place / "report.md", _report(outcome, chosen[-1], frames).encode())
 
 
 # --- numbers ---------------------------------------------------------------------------------------------
@@ -162,20 +150,22 @@ def _classes(policy: Result, rival: Result, jobs: NDArray[np.bool_], by: By) -> 
 
 HEADINGS = [
     "policy",
+    "longest wait [d]",
     "mean bounded slowdown",
     "mean wait [h]",
     "95 % of waits [h]",
-    "longest wait [d]",
     "fairness",
+    "lost work",
 ]
 
 
 def figures_cells(figures: Figures) -> list[str]:
-    """Return slowdown, mean wait [h], 95 % quantile [h], longest wait [d] and fairness as texts."""
+    """Return longest wait [d], slowdown, mean wait and 95 % quantile [h], fairness and lost work as texts."""
     slowdown, wait, quantile, longest = (figures[name] for name in REPORTED)
     fairness = f"{figures[FAIRNESS]:.3f}" if FAIRNESS in figures else "-"
-    times = [f"{wait / 3600:.3f}", f"{quantile / 3600:.2f}", f"{longest / 86_400:.2f}"]
-    return [f"{slowdown:.2f}", *times, fairness]
+    lost = f"{100 * figures[LOST]:.2f} %" if figures[LOST] else "-"
+    times = [f"{wait / 3600:.3f}", f"{quantile / 3600:.2f}"]
+    return [f"{longest / 86_400:.2f}", f"{slowdown:.2f}", *times, fairness, lost]
 
 
 def _figure_rows(figures: Mapping[str, Figures], roles: Mapping[str, str] | None = None) -> list[Row]:
@@ -205,43 +195,43 @@ def _difference_rows(differences: Mapping[str, Any]) -> list[Row]:
     ]
 
 
-def _report(outcome: Mapping[str, Any], periods: Periods, frames: Mapping[str, pandas.DataFrame]) -> str:
-    """Return the report."""
-    policy, reference = outcome["test"][outcome["policy"]], outcome["test"][REFERENCE]
-    followed = [(which, f"{week:.1f}") for week, which in [(0.0, "order"), *outcome["followed"]]]
+def _report(outcome: Mapping[str, Any], shown: str, frames: Mapping[str, pandas.DataFrame]) -> str:
+    """Return the report; `shown` is the policy whose jobs are shown by class."""
+    roles = roles_of(outcome)
     page = rendered_page(
         "learned.md.jinja",
         **outcome,
-        ratio=policy[LONGEST] / max(reference[LONGEST], 1.0),
+        shown=shown,
+        ratios={
+            name: outcome["test"][name][LONGEST] / max(outcome["test"][REFERENCE][LONGEST], 1.0)
+            for name in outcome["differences"]
+        },
         headings=HEADINGS,
-        roles=_roles(outcome),
-        titles=TITLES,
-        test_week=(periods.test - periods.learn) // WEEK,
-        followed_rows=followed,
+        front_rows=_figure_rows({name: outcome["past"][name] for name in outcome["front"]}, roles),
+        test_rows=_figure_rows(outcome["test"], roles),
         utilisation_rows=[(f"`{name}`", f"{value:.4f}") for name, value in outcome["utilisation"].items()],
         class_tables="\n\n".join(str(_class_table(frames[by], by)) for by in GROUPS),
         table=Table,
         figure_rows=_figure_rows,
+        share_rows=[
+            (f"{float(share):.0%}".replace("%", " %"), *figures_cells(each))
+            for share, each in outcome["sensitivity"]["users"].items()
+        ],
         difference_rows=_difference_rows,
     )
     return page + "\n"
 
 
-def _roles(outcome: Mapping[str, Any]) -> dict[str, str]:
+def roles_of(outcome: Mapping[str, Any]) -> dict[str, str]:
     """Return the role of each policy of the study that has one."""
-    learned = f"learned{', with its guard' if outcome['guarded'] else ''}"
-    chosen = "chosen heuristic: no candidate was better on the past"
-    roles = {
-        outcome["refined"]: "learned, without its guard",
-        outcome["policy"]: learned if outcome["learned"] else chosen,
-        outcome["rival"]: "best heuristic on the past",
-        outcome["limited_rival"]: "best heuristic on the past within the limit",
-        outcome["clairvoyant"]: "reads run times",
+    return {
+        **dict.fromkeys(outcome["front"], "front of the past"),
+        REFERENCE: "reference",
+        outcome["rival"]: "best plain rule on the past",
         **dict.fromkeys(outcome["beside"], "beside"),
+        **({outcome["with_tests"]: "chosen, with tests"} if outcome["with_tests"] else {}),
+        outcome["policy"]: "chosen, without tests",
     }
-    if outcome["perfect"]:
-        roles[outcome["perfect"]["policy"]] = "learned with perfect predictions: reads run times"
-    return roles
 
 
 def _class_table(frame: pandas.DataFrame, by: str) -> Table:
@@ -255,16 +245,6 @@ def _class_table(frame: pandas.DataFrame, by: str) -> Table:
     return Table(headings, list(zip(*columns, strict=True)))
 
 
-def _calibrated(shares: Mapping[str, float]) -> str:
-    """Return the share of jobs within predicted quantiles.
-
-    >>> _calibrated({"0.5": 0.613, "0.9": 0.875})
-    'of 50 %, 61.3 %; of 90 %, 87.5 %'
-    """
-    found = (f"of {float(level):.0%}, {share:.1%}".replace("%", " %") for level, share in shares.items())
-    return "; ".join(found)
-
-
 def _model_card(periods: Periods, result: Result, outcome: Mapping[str, Any]) -> str:
     """Return the model card."""
     card = rendered_page(
@@ -272,16 +252,16 @@ def _model_card(periods: Periods, result: Result, outcome: Mapping[str, Any]) ->
         **outcome,
         machine=result.machine,
         hash=result.workload.hash,
-        weeks=[(begin - periods.learn) // WEEK for begin in periods],
-        calibrated=_calibrated(outcome["calibration"]),
+        week=(periods.test - periods.past) // WEEK,
+        tried=len(outcome["past"]),
     )
     return card + "\n"
 
 
-def _test_table(outcome: Mapping[str, Any]) -> str:
-    """Return the metrics of all policies on the last part as CSV."""
-    lines = [",".join(("policy", *REPORTED, FAIRNESS))]
-    for policy, figures in outcome["test"].items():
-        fairness = repr(figures[FAIRNESS]) if FAIRNESS in figures else ""
-        lines.append(",".join([f'"{policy}"', *(repr(figures[name]) for name in REPORTED), fairness]))
+def _figures_table(found: Mapping[str, Figures]) -> str:
+    """Return the metrics of policies as CSV."""
+    columns = (*REPORTED, FAIRNESS, LOST)
+    lines = [",".join(("policy", *columns))]
+    for policy, figures in found.items():
+        lines.append(",".join([f'"{policy}"', *(repr(figures.get(name, "")).strip("'") for name in columns)]))
     return "\n".join(lines) + "\n"

@@ -1,6 +1,8 @@
-"""Settings of a study: a log, the goal, and the effort of the search."""
+"""Settings of a study: a log, guards and tests to try, the goal."""
 
 from __future__ import annotations
+
+from typing import Annotated
 
 from pydantic import Field, field_validator
 
@@ -13,12 +15,16 @@ from hpcsimkit.kernel.policy import Policy
 
 
 class Learning(Source, Parallel):
-    """Settings of a study that learns an order from a log.
+    """Settings of a study that chooses a policy for a log.
 
     Keys of the jobs are those of a :class:`~hpcsimkit.experiments.source.Source`.
 
     Parameters
     ----------
+    times : list of float
+        Multiples of the running mean wait from which a guard puts jobs first. Default: 10 and 30.
+    seconds : list of int
+        Time limits of tests [s]. Default: 60 and 300.
     objective : str
         Names of the metrics to lower, joined by ``and``: mean bounded slowdown, mean wait time, p95 wait
         time. Default: ``"mean bounded slowdown and mean wait time"``.
@@ -27,19 +33,11 @@ class Learning(Source, Parallel):
     fairness : float, optional
         Minimum fairness between users (Jain's index of their mean bounded slowdowns) relative to that of FCFS
         with EASY, above 0 and at most 1. Default: no limit.
-    evaluations : int
-        Number of simulations of the search, 20 or more. Default: 360.
-    choose_from, test_from : int, optional
-        Numbers of the weeks, from 0, with which the second and the third part of the log begin; by default
-        one and two thirds of the whole weeks.
-    guard : bool
-        Whether a learned order has a guard: it falls back to the order of the best heuristic while that is
-        better in recent weeks, see :class:`~hpcsimkit.policies.portfolio.guarded.Guarded`. Default: False.
-    perfect : bool
-        Whether the parameters are searched with actual run times as predictions as well, which shows how much
-        better predictions could gain. Default: False.
+    test_from : int, optional
+        Number of the week, from 0, with which the last part of the log begins; by default two thirds of the
+        whole weeks.
     beside : list of str
-        Names of further policies to test on the last part, such as agents that were trained on the first two.
+        Names of further policies to test on the last part, such as agents that were trained on the past.
         Default: none.
 
     Examples
@@ -48,14 +46,14 @@ class Learning(Source, Parallel):
     ('mean_wait_time',)
     """
 
+    times: list[Annotated[float, Field(gt=0, allow_inf_nan=False)]] = Field(
+        default_factory=lambda: [10.0, 30.0]
+    )
+    seconds: list[Annotated[int, Field(ge=1)]] = Field(default_factory=lambda: [60, 300])
     objective: str = "mean bounded slowdown and mean wait time"
     longest_wait: float = Field(1.5, ge=1, allow_inf_nan=False)
     fairness: float | None = Field(None, gt=0, le=1)
-    evaluations: int = Field(360, ge=20)
-    choose_from: int | None = Field(None, ge=1)
-    test_from: int | None = Field(None, ge=2)
-    guard: bool = False
-    perfect: bool = False
+    test_from: int | None = Field(None, ge=1)
     beside: list[str] = Field(default_factory=list)
 
     @field_validator("objective")

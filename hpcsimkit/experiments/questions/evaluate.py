@@ -324,6 +324,14 @@ def evaluate(
     ------
     UsageError
         A name or an option is invalid, the agent does not fit the pipeline, or the log is too short.
+
+    Examples
+    --------
+    >>> from hpcsimkit.rl import ModelAgent, QueueWindow
+    >>> shortest = ModelAgent(lambda seen: -seen[:-1, 1], QueueWindow(16))
+    >>> found = evaluate(shortest, policies=["fcfs+easy"], sequences=3, jobs=64, metrics=["mean_wait_time"])
+    >>> list(found.tables)
+    ['evaluation', 'where']
     """
     if isinstance(model, Result):
         raise UsageError("evaluate needs an agent, found a result; its metrics are measure(result)")

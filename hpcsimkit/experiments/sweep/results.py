@@ -74,6 +74,19 @@ class SweepResults:
     ------
     UsageError
         The folder is not that of a sweep.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from hpcsimkit import Sweep
+    >>> from hpcsimkit.experiments.sweep.sweep_run import SweepRun
+    >>> axes = {"seed": {"first": 0, "count": 3}}
+    >>> sweep = Sweep(jobs=50, policies=["fcfs", "sjf"], sweep=axes, report=False)
+    >>> with TemporaryDirectory() as place:
+    ...     _ = SweepRun(sweep, f"{place}/out").run()
+    ...     table = SweepResults(f"{place}/out").to_frame()
+    >>> table["policy"].value_counts().to_dict()
+    {'fcfs': 3, 'sjf': 3}
     """
 
     def __init__(self, place: str | os.PathLike[str]) -> None:

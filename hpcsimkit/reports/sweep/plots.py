@@ -101,6 +101,13 @@ def plot_ranks(ranking: Ranking, ax: Axes | None = None) -> Axes:
 
     The names are on the left, best first, so that they never collide. The bar at the top shows the length of
     the critical difference.
+
+    Examples
+    --------
+    >>> from hpcsimkit.results.statistics import ranking_of
+    >>> ranking = ranking_of({"fcfs": np.arange(9.0) + 2, "sjf": np.arange(9.0), "saf": np.arange(9.0) + 1})
+    >>> [text.get_text() for text in plot_ranks(ranking).texts]
+    ['critical difference 1.10']
     """
     groups = ranking.groups
     ax = axes_of(ax, 7.5, 1.0 + 0.22 * (len(ranking.ranks) + len(groups)))

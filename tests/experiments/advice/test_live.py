@@ -124,6 +124,17 @@ def test_a_dependency_on_an_array_waits_for_all_of_its_tasks() -> None:
     }
 
 
+def test_the_tasks_of_an_array_that_run_take_their_turns() -> None:
+    """One task at a time: the running one became eligible last, but those that wait do so until it ends."""
+    array = {"array_job_id": 30, "array_max_tasks": 1, "time_limit": 1}
+    started = {"array_task_id": 1, "eligible_time": NOW + 5, "start_time": NOW + 5}
+    waiting = {"array_task_string": "2-3%1", "eligible_time": NOW, "state_reason": "JobArrayTaskLimit"}
+    write_queue([job(30, **array, **waiting), job(31, **array, **{**RUNNING, **started})])
+    found = asked("history.sacct", "--queue", "squeue.json")
+    assert found["job_id"].tolist() == ["30_2", "30_3"]
+    assert found["as_requested"].tolist() == [NOW + 65, NOW + 125]
+
+
 def test_ended_jobs_of_the_queue_are_the_log_if_there_is_no_other() -> None:
     ended = [
         {

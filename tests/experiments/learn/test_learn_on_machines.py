@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,16 +10,9 @@ import pandas
 import pytest
 
 from hpcsimkit import Simulation, Workload
-from hpcsimkit.cluster.partitions import Partitions
-from hpcsimkit.errors import UsageError
 from hpcsimkit.experiments.learn.periods import WEEK
-from hpcsimkit.experiments.learn.recipe import BEHIND, PREDICTOR, keys, parameters, policy_of
-from hpcsimkit.experiments.learn.sensitivity import other_users
 from hpcsimkit.experiments.learn.settings import Learning
 from hpcsimkit.experiments.learn.study import Study
-from hpcsimkit.experiments.learn.tasks import Search
-from hpcsimkit.kernel.pipeline import Pipeline
-from hpcsimkit.kernel.reservation import EASY
 from hpcsimkit.results.breakdown import breakdown
 from hpcsimkit.results.result import Result
 
@@ -72,7 +64,7 @@ def compared(settings: Learning, policy: str, jobs: Workload = JOBS) -> Result:
 
 @pytest.fixture(scope="module", params=SETTINGS)
 def complete(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Study:
-    settings = Learning(evaluations=20, **SETTINGS[request.param])
+    settings = Learning(times=[], seconds=[300], **SETTINGS[request.param])
     done = Study(settings, JOBS, tmp_path_factory.mktemp("learn") / "out")
     done.run()
     return done
@@ -89,9 +81,9 @@ def test_a_whole_study(complete: Study) -> None:
             pandas.testing.assert_frame_equal(breakdown(stored, by), breakdown(schedule, by))
         assert stored.size == schedule.size == 40
         assert outcome["utilisation"][policy] == _utilisation(schedule, test)
-    waits = compared(complete.settings, "fcfs+easy", other_users(JOBS, test)).wait_time[test]
-    figures = outcome["sensitivity"]["other-users"]["figures"]["fcfs+easy"]
-    assert figures["mean_wait_time"] == waits.mean()  # they may use the partitions of the former ones
+    waits = compared(complete.settings, "fcfs+easy", JOBS.scale_load(1.2)).wait_time[test]
+    assert outcome["sensitivity"]["load"]["1.2"]["fcfs+easy"]["mean_wait_time"] == waits.mean()
+    assert outcome["past"]["fcfs+easy+tests(seconds=300)"]["lost"] > 0
     assert "5 machines" in (complete.place / "model_card.md").read_text()
 
 
@@ -103,35 +95,8 @@ def _utilisation(result: Result, jobs: Any) -> float:
     return float((result.placements.totals[:, 0] * seconds).sum() / (result.size * (end - begin)))
 
 
-def test_a_search_simulates_the_named_order(complete: Study) -> None:
-    """With requested times as predictions; on machines, with the placement of the settings."""
-    recording = complete._recording(PREDICTOR)
-    search = Search(JOBS, {}, recording, "fcfs+easy", complete.store, complete.goal, 20, 0)
-    found = parameters([11.0, 1.0, 0.7, 0.2, -0.4])
-    requested, size = np.log(JOBS.requested_time), np.log(JOBS.size)
-    order = keys(
-        found, JOBS.submit_time.astype(float), {"mean": requested, "requested": requested, "size": size}
-    )
-    searched = search._simulated(Pipeline(order, backfiller=EASY()), JOBS)
-    named = compared(complete.settings, policy_of(found).replace(BEHIND + PREDICTOR, "+easy"))
-    np.testing.assert_array_equal(searched.start_time, named.start_time)
-    assert (named.start_time != compared(complete.settings, "fcfs+easy").start_time).any()
-
-
-def test_predictions_are_recorded_for_every_job(complete: Study) -> None:
-    recorded = complete._recording(PREDICTOR).arrays(complete.store)
-    assert (recorded["mean"] >= 1).all() and len(set(recorded["mean"])) > 10
-
-
 def test_other_machines_are_another_study(complete: Study) -> None:
     task = complete._simulated("fcfs+easy", "whole")
-    fewer = Learning(evaluations=20, **{**SETTINGS["machines"], "machines": MACHINES[1:]})
+    fewer = Learning(**{**SETTINGS["machines"], "machines": MACHINES[1:]})
     other = type(task)("fcfs+easy", JOBS, "whole", fewer)
     assert task.fingerprint != other.fingerprint
-
-
-def test_a_guard_is_refused_with_partitions(tmp_path: Path) -> None:
-    settings = Learning(guard=True, **SETTINGS["partitions"])
-    assert isinstance(settings.scheduled, Partitions)
-    with pytest.raises(UsageError, match="--guard needs a cluster without partitions"):
-        Study(settings, JOBS, tmp_path)

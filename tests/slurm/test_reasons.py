@@ -1,0 +1,123 @@
+"""Why jobs wait, in the words of squeue, and the order in which the main loop looks at them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hpcsimkit.experiments.advice.futures import Futures
+from hpcsimkit.experiments.comparison.case import Case
+from hpcsimkit.jobs.workload import Workload
+from hpcsimkit.kernel.job_gates import ArrayLimits
+from hpcsimkit.slurm.order import preempting_first
+from hpcsimkit.slurm.reasons import CLOSED, NONE, PRIORITY, RESOURCES
+from tests.slurm.small import CONF, jobs, profile, run
+
+FULL = {"run": 900, "limit": 900, "nodes": 4, "cpus": 8}
+"""A job that occupies the nodes n1 to n4: `work` also has `big`, `long` has n3 and n4, `short` n1 and gpu1."""
+
+WIDE = {"at": 1, "nodes": 5, "cpus": 1, "limit": 600}
+"""A job that waits for all nodes of `work`, and closes them."""
+
+
+def _reasons(tmp_path: Path, workload: Workload, at: int, conf: str = CONF, **options: Any) -> list[str]:
+    """Return the reasons of the jobs that wait at a time, by number; empty of those that do not."""
+    made = profile(tmp_path, conf=conf)
+    case = Case.of(workload, made.policy, made.partitions, **{**made.options, **options})
+    futures = Futures(case, run(made, workload, **options))
+    moment = futures.moment(at)
+    found = dict(zip(moment.waiting.tolist(), futures.reasons(moment), strict=True))
+    return [found.get(row, "") for row in range(len(workload))]
+
+
+def test_heads_and_those_behind_them(tmp_path: Path) -> None:
+    """The head of `work` closes its nodes to `long`, whose head has none left; `short` has gpu1."""
+    each = jobs(
+        FULL,
+        WIDE,
+        {"at": 2, "limit": 600},  # fits big, which is kept for the head
+        {"at": 3, "partition": "long", "limit": 6000},
+        {"at": 4, "partition": "long", "limit": 6000},
+        {"at": 5, "partition": "short", "limit": 600},
+    )
+    assert _reasons(tmp_path, each, 5) == ["", RESOURCES, PRIORITY, CLOSED, PRIORITY, NONE]
+
+
+def test_a_limit_is_the_reason_also_behind_a_head(tmp_path: Path) -> None:
+    limited = {"qos": "limited", "limit": 600, "run": 600}
+    each = jobs(
+        FULL,
+        {**limited, "partition": "any"},  # runs on big: the one job of the user that this QOS allows
+        WIDE,
+        {"at": 2, **limited},
+        {"at": 3, "limit": 600},
+    )
+    assert _reasons(tmp_path, each, 4) == ["", "", RESOURCES, "QOSMaxJobsPerUserLimit", PRIORITY]
+
+
+def test_a_job_in_two_partitions_has_the_reason_of_the_last_one(tmp_path: Path) -> None:
+    """First in `long`, which is closed, it has Slurm's long reason, then that of `any`, whose nodes are busy."""
+    each = jobs(
+        FULL,
+        {"partition": "gpu", "user": "cleo", "nodes": 2, "cpus": 8, "run": 900, "limit": 900},
+        WIDE,
+        {"at": 2, "partition": "long,any", "limit": 600},
+        {"at": 3, "partition": "any", "limit": 600},
+        {"at": 3, "partition": "long", "limit": 600},
+    )
+    assert _reasons(tmp_path, each, 4) == ["", "", RESOURCES, RESOURCES, PRIORITY, PRIORITY]
+
+
+def test_gates_have_their_own_reasons(tmp_path: Path) -> None:
+    """Tasks of an array that wait for its limit have the reason of the first one, as one record of Slurm."""
+    task = {"at": 1, "nodes": 4, "cpus": 8, "run": 600, "limit": 600}
+    each = jobs(FULL, task, task, task)
+    columns = {**each.columns, "array_job": [-1, 7, 7, 7], "array_limit": [-1, 1, 1, 1]}
+    of_array = Workload(columns, resources=each.resources, labels=each.labels)
+    found = _reasons(tmp_path, of_array, 4, gates=(ArrayLimits(),))
+    assert found == ["", RESOURCES, RESOURCES, RESOURCES]
+    assert _reasons(tmp_path, of_array, 1000, gates=(ArrayLimits(),)) == ["", "", *["JobArrayTaskLimit"] * 2]
+
+
+def test_without_the_configuration_there_are_none() -> None:
+    columns = {"submit_time": [0, 1], "run_time": [9, 9], "nodes": [1, 1]}
+    case = Case.of(Workload(columns, machine_size=1), "fcfs")
+    futures = Futures(case, case.run())
+    assert futures.reasons(futures.moment(3)) == [""]
+
+
+@pytest.mark.parametrize(
+    ("qos", "ranks", "order"),
+    [
+        # high may preempt low: it comes first whatever the ranks
+        (["low", "high"], [0, 1], [1, 0]),
+        # one with neither stays where its half put it: the halves are [normal], [low, high] -> [high, low]
+        (["normal", "low", "high"], [1, 0, 2], [0, 2, 1]),
+        (["low", "normal", "high"], [0, 1, 2], [0, 1, 2]),  # low passes normal before it meets high
+        (["normal", "normal", "low"], [2, 1, 0], [2, 1, 0]),
+    ],
+)
+def test_a_merge_sort_by_preemption_and_rank(qos: list[str], ranks: list[int], order: list[int]) -> None:
+    def goes_before(one: int, other: int) -> bool:
+        if {qos[one], qos[other]} == {"high", "low"}:
+            return qos[one] == "high"
+        return ranks[one] < ranks[other]
+
+    assert preempting_first(range(len(qos)), goes_before) == order
+
+
+def test_a_job_that_may_preempt_comes_first(tmp_path: Path) -> None:
+    """`high` in the lower tier is looked at before `low` in the higher one, and stops no job for its nodes."""
+    last = {"at": 5, "run": 60, "limit": 60}
+    each = jobs(
+        {"nodes": 5, "exclusive": 1},
+        {**last, "nodes": 5, "exclusive": 1, "qos": "low"},
+        {**last, "nodes": 3, "cpus": 8, "qos": "high", "partition": "any"},
+    )
+    made = profile(
+        tmp_path, conf=CONF.replace("PartitionName=any Nodes=ALL", "PartitionName=any Nodes=n[1-3]")
+    )
+    found = run(made, each)
+    assert found.start_time.tolist() == [0, 120, 60] and found.attempts is None
