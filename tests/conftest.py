@@ -16,7 +16,7 @@ from typing import Any
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 
 from hpcsimkit.compiled import loading
 from tests.interpreted import interpret
@@ -24,7 +24,8 @@ from tests.interpreted import interpret
 ROOT = Path(__file__).resolve().parent.parent
 
 # No limit on the time of an example: it says how busy the machine is. The same examples in every run: a failure is
-# that of a change. `--hypothesis-profile=thorough` has twice as many, `search` draws new ones, and most of them.
+# that of a change. `--hypothesis-profile=thorough` has more, `search` draws new ones, and most of them; `as-found`
+# does not look for a simpler example that fails as well.
 settings.register_profile(
     "suite",
     max_examples=25,
@@ -36,6 +37,7 @@ settings.register_profile(
 )
 settings.register_profile("thorough", settings.get_profile("suite"), max_examples=100)
 settings.register_profile("search", settings.get_profile("suite"), max_examples=2000, derandomize=False)
+settings.register_profile("as-found", settings.get_profile("suite"), phases=(Phase.explicit, Phase.generate))
 settings.load_profile("suite")
 
 

@@ -16,6 +16,7 @@ from importlib.util import cache_from_source
 from pathlib import Path
 
 from tests.mutants.faults import Fault
+from tests.mutants.plugin import HANGS
 
 MEMORY = 8 * 1024**3
 """Bytes of memory that the tests of a fault may take: an endless loop may fill a list."""
@@ -174,7 +175,8 @@ class Checkout:
     def _tested(self, tests: list[str], limit: float | None) -> Outcome:
         listed = self.root.parent / "tests.txt"  # there may be more than a command line can hold
         listed.write_text("\n".join(tests), encoding="utf-8")
-        plugin = ["-p", "tests.mutants.plugin"] if (self.root / "tests/mutants").exists() else []
+        plugin = ["-p", "tests.mutants.plugin", "--hypothesis-profile=as-found"]
+        plugin = plugin if (self.root / "tests/mutants").exists() else []
         options = ["-x", "-q", "--tb=no", "-p", "no:cacheprovider", *plugin]
         command = [sys.executable, "-m", "pytest", *options, f"@{listed}"]
         began = time.monotonic()
@@ -195,8 +197,8 @@ class Checkout:
         finally:
             with_all_it_started(process)
         seconds = time.monotonic() - began
-        if process.returncode == 0:
-            return Outcome("unnoticed", "", seconds)
+        if process.returncode in (0, HANGS):
+            return Outcome("hangs" if process.returncode else "unnoticed", "", seconds)
         first = re.search(r"^(?:FAILED|ERROR) (\S+)", printed, re.MULTILINE)
         return Outcome("noticed", first[1] if first else printed[-500:], seconds)
 
