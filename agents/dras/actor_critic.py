@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from math import sqrt
 
 import numpy as np
 import torch
@@ -13,8 +15,9 @@ from hpcsimkit.agents.dras.torch_network import RowFilterNetwork
 from hpcsimkit.agents.dras.trainer import DrasSettings, DrasTrainer, Floats, Scoring, Steps
 from hpcsimkit.agents.networks.torch_networks import masked_log_probabilities
 from hpcsimkit.agents.ranges import NonNegative
+from hpcsimkit.agents.training.trainer import State
 
-__all__ = ["DrasA2C", "DrasA2CSettings", "entropy_of"]
+__all__ = ["DrasA2C", "DrasA2CSettings", "PastScale", "entropy_of"]
 
 
 @dataclass(frozen=True)
@@ -29,11 +32,47 @@ class DrasA2CSettings(DrasSettings):
         Coefficient of the critic's summed squared errors in the loss.
     bootstrap : bool
         Whether returns include the critic's value after the last decision. (In the paper they do not.)
+    scaled: bool
+        Whether returns are standardised by all past ones, losses are means, and decisions with a single valid
+        action are left out. Without it, the squared errors of returns in the hundreds push the policy out of
+        the gradient that both share. (The paper says nothing of it.) Default: True.
     """
 
     ent_coef: NonNegative = 0.01
     vf_coef: NonNegative = 0.5
     bootstrap: bool = False
+    scaled: bool = True
+
+
+class PastScale:
+    """Mean and standard deviation of all past returns.
+
+    Examples
+    --------
+    >>> past = PastScale()
+    >>> past.add([2.0, 6.0])
+    >>> past.mean, round(past.deviation, 3)
+    (4.0, 2.828)
+    """
+
+    def __init__(self, count: int = 0, mean: float = 0.0, squares: float = 0.0) -> None:
+        self.count = count
+        self.mean = mean
+        self.squares = squares
+
+    def add(self, returns: Iterable[float]) -> None:
+        """Add returns (Welford's method)."""
+        for value in returns:
+            self.count += 1
+            away = value - self.mean
+            self.mean += away / self.count
+            self.squares += away * (value - self.mean)
+
+    @property
+    def deviation(self) -> float:
+        """Standard deviation; 1 for fewer than two returns, or equal ones."""
+        variance = self.squares / (self.count - 1) if self.count > 1 else 0.0
+        return sqrt(variance) if variance > 0 else 1.0
 
 
 def entropy_of(scores: torch.Tensor, valid: torch.Tensor) -> torch.Tensor:
@@ -56,6 +95,11 @@ class DrasA2C(DrasTrainer):
     algorithm = "dras-a2c"
     settings: DrasA2CSettings
 
+    def build(self, seed: int) -> None:
+        """Create the network, and no past returns."""
+        super().build(seed)
+        self.past = PastScale()
+
     def make(self) -> RowFilterNetwork:
         """Return a network with a score per slot, and a value."""
         env = self.env
@@ -66,14 +110,42 @@ class DrasA2C(DrasTrainer):
         return self.drawn(network, seen, actions)
 
     def learn(self, steps: Steps) -> dict[str, float]:
-        """Take one gradient step."""
-        settings, returns = self.settings, self.returns(steps)
+        """Take one gradient step; without a choice among the decisions, none."""
+        steps, returns = self.targets(steps)
+        if not len(returns):
+            return {}
         scores, values = self.scores_and_values(steps.observations)
         policy = policy_gradient_loss(scores, steps, returns - values.detach())
-        errors = (values - returns).square().sum()
-        entropy = entropy_of(scores, steps.valid).sum()
-        self.descend(policy + settings.vf_coef * errors - settings.ent_coef * entropy)
-        return {"loss": policy.item(), "value_loss": errors.item(), "entropy": entropy.item() / len(returns)}
+        return self.improve(policy, scores, values, steps, returns)
+
+    def improve(
+        self,
+        policy: torch.Tensor,
+        scores: torch.Tensor,
+        values: torch.Tensor,
+        steps: Steps,
+        returns: torch.Tensor,
+    ) -> dict[str, float]:
+        """Take a gradient step on the losses of policy and critic and the entropy; return the measures."""
+        settings, count = self.settings, len(returns)
+        errors, entropy = (values - returns).square().sum(), entropy_of(scores, steps.valid).sum()
+        loss = policy + settings.vf_coef * errors - settings.ent_coef * entropy
+        self.descend(loss / count if settings.scaled else loss)
+        return {"loss": policy.item(), "value_loss": errors.item(), "entropy": entropy.item() / count}
+
+    def targets(self, steps: Steps) -> tuple[Steps, torch.Tensor]:
+        """Return the decisions to learn from, and what the critic should say of them."""
+        returns = self.returns(steps)
+        if not self.settings.scaled:
+            return steps, returns
+        self.past.add(returns.tolist())
+        choices = steps.valid.sum(dim=1) > 1
+        kept = steps._replace(
+            observations=steps.observations[choices],
+            valid=steps.valid[choices],
+            actions=steps.actions[choices],
+        )
+        return kept, (returns[choices] - self.past.mean) / self.past.deviation
 
     def scores_and_values(self, observations: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """Return scores, shape (steps, actions), and values, shape (steps,)."""
@@ -87,6 +159,15 @@ class DrasA2C(DrasTrainer):
             with torch.no_grad():
                 expected = self.scores_and_values(steps.following[-1:])[1]
             rewards = steps.rewards.clone()
-            rewards[-1] += settings.gamma * expected[0]
+            value = expected[0] * self.past.deviation + self.past.mean if settings.scaled else expected[0]
+            rewards[-1] += settings.gamma * value
             steps = steps._replace(rewards=rewards)
         return steps.returns(settings.gamma)
+
+    def state(self) -> State:
+        """Return the scale of the returns."""
+        return State({}, dict(vars(self.past)))
+
+    def restore(self, state: State) -> None:
+        """Restore the scale of the returns."""
+        self.past = PastScale(**state.about)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import torch
 
-from hpcsimkit.agents.dras.actor_critic import DrasA2C, DrasA2CSettings, entropy_of
+from hpcsimkit.agents.dras.actor_critic import DrasA2C, DrasA2CSettings
 from hpcsimkit.agents.dras.trainer import Steps
 from hpcsimkit.agents.networks.torch_networks import masked_log_probabilities
 from hpcsimkit.agents.ranges import Count, NonNegative
@@ -65,18 +65,19 @@ class DrasPPO(DrasA2C):
     settings: DrasPPOSettings
 
     def learn(self, steps: Steps) -> dict[str, float]:
-        """Take several gradient steps."""
-        settings, returns = self.settings, self.returns(steps)
+        """Take several gradient steps; without a choice among the decisions, none."""
+        steps, returns = self.targets(steps)
+        told: dict[str, float] = {}
+        if not len(returns):
+            return told
         with torch.no_grad():
             scores, values = self.scores_and_values(steps.observations)
             before, advantages = self._chosen(scores, steps), returns - values
-        for _ in range(settings.n_epochs):
+        for _ in range(self.settings.n_epochs):
             scores, values = self.scores_and_values(steps.observations)
-            policy = clipped_loss(self._chosen(scores, steps), before, advantages, settings.clip_range)
-            errors = (values - returns).square().sum()
-            entropy = entropy_of(scores, steps.valid).sum()
-            self.descend(policy + settings.vf_coef * errors - settings.ent_coef * entropy)
-        return {"loss": policy.item(), "value_loss": errors.item(), "entropy": entropy.item() / len(returns)}
+            policy = clipped_loss(self._chosen(scores, steps), before, advantages, self.settings.clip_range)
+            told = self.improve(policy, scores, values, steps, returns)
+        return told
 
     def _chosen(self, scores: torch.Tensor, steps: Steps) -> torch.Tensor:
         """Return the log probabilities of the actions taken."""

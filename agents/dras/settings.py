@@ -49,8 +49,8 @@ Theta used for training.
 TRAINED: Mapping[str, Mapping[str, float | bool]] = {
     "dras-dql": {"gamma": 0.95},
     "dras-pg": {"gamma": 0.95},
-    "dras-a2c": {"gamma": 0.95, "bootstrap": True, "ent_coef": 0.1},
-    "dras-ppo": {"gamma": 0.95, "bootstrap": True, "ent_coef": 0.1},
+    "dras-a2c": {"gamma": 0.95, "bootstrap": True},
+    "dras-ppo": {"gamma": 0.95, "bootstrap": True},
 }
 """Settings that differ from the paper, or that it leaves open.
 

@@ -158,7 +158,7 @@ class DrasTrainer(SeatTrainer):
 
     @abstractmethod
     def learn(self, steps: Steps) -> dict[str, float]:
-        """Update from the decisions since the last update; return the measures to report."""
+        """Update from the decisions since the last update; return the measures, or none without an update."""
 
     def build(self, seed: int) -> None:
         """Create the network and its optimiser."""
@@ -215,7 +215,8 @@ class DrasTrainer(SeatTrainer):
         episode = self.env.episode_of(scenario, self.env.reward)
         self.earned, told = 0.0, []
         for observations, valid, actions, rewards in self._parts(episode, instances):
-            told.append(self.learn(self._steps(observations, valid, actions, rewards)))
+            if measures := self.learn(self._steps(observations, valid, actions, rewards)):
+                told.append(measures)
             self.earned += float(sum(rewards))
         return episode, told
 

@@ -143,7 +143,7 @@ def _share_classically(factors: Factors, run: Run) -> None:
         whole[place] = whole[above] * shares
         used[place] = used[above] * used[place]
         effective[place] = used[place] + (effective[above] - used[place]) * shares
-        if above == 0 and not factors.is_user[place]:
+        if above == 0:
             effective[place] = used[place]
     for place in range(len(used)):
         ratio = effective[place] / whole[place] if whole[place] > 0 else np.inf

@@ -404,7 +404,7 @@ QOS: Mapping[str, Meaning] = {
         MaxJobs="number of running jobs of an association, or those that it inherits",
         MinTRES="least resources of a job",
         Fairshare="shares of an association among its siblings; `parent`: those below such an account share "
-        "with its siblings, and such a user has shares and usage of the account",
+        "with its siblings, and such a user has the shares of the account",
     ),
     **_without_effect(
         "jobs of a log were accepted at their submission",

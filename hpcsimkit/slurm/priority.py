@@ -114,6 +114,8 @@ def billing_of(amounts: Amounts, weights: Mapping[str, float], *, largest: bool 
 def normalised(associations: Associations, raw: Values) -> tuple[Values, Values]:
     """Return the shares of each association among its siblings, and its part of their usage.
 
+    A user without shares of its own has those of the account, and its part of the usage in it.
+
     Examples
     --------
     >>> from hpcsimkit.slurm.accounts import Association
@@ -133,7 +135,7 @@ def normalised(associations: Associations, raw: Values) -> tuple[Values, Values]
     for parent, children in children_of.items():
         for place in children:
             if each[place].shares == PARENT:
-                shares[place], usage[place] = shares[parent], usage[parent]
+                shares[place] = shares[parent]
     return shares, usage
 
 
@@ -238,7 +240,7 @@ class FairShare:
             whole[place] = whole[above] * shares[place]
             used[place] = used[above] * usage[place]
             effective[place] = used[place] + (effective[above] - used[place]) * shares[place]
-            if above == 0 and not each[place].user:
+            if above == 0:
                 effective[place] = used[place]
         with np.errstate(divide="ignore", invalid="ignore"):
             ratio = np.where(whole > 0, effective / whole, np.inf) / self._rules.dampening

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from hpcsimkit.cluster.allocation import Allocation
 from hpcsimkit.cluster.partitions import Partitions
 from hpcsimkit.jobs.job import Job
+from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.system import System
 from hpcsimkit.slurm.limits import Ask
 from hpcsimkit.slurm.order import preempting_first
@@ -47,6 +48,7 @@ class Waiting:
         self._state = np.frombuffer(system.ledger.state, dtype=np.uint8)
         self._since = workload.column("submit_time").astype(np.int64).copy()
         self._asks: dict[tuple[int, int], Ask] = {}
+        self._record = _records(workload)
         by_qos = profile.preempt == "qos"
         self._preempting = {
             name: frozenset(qos.preempts) for name, qos in profile.qos.items() if by_qos and qos.preempts
@@ -163,11 +165,16 @@ class Waiting:
         numbers = self._requests.numbers[rows]
         order = np.lexsort((parts, numbers, -self.priorities(rows, parts), -self._tiers[parts]))
         if self._preempting:
-            order = self._preempting_first(rows, np.lexsort((parts, numbers)), order)
+            order = self._preempting_first(rows, parts, np.lexsort((parts, numbers)), order)
         return zip(rows[order].tolist(), parts[order].tolist(), strict=True)
 
-    def _preempting_first(self, rows: Integers, queue: Integers, order: Integers) -> Integers:
-        """Return an order of the waiting jobs in which those that may preempt others go before them."""
+    def _preempting_first(
+        self, rows: Integers, parts: Integers, queue: Integers, order: Integers
+    ) -> Integers:
+        """Return an order of the waiting jobs in which those that may preempt others go before them.
+
+        The tasks of an array are one record of Slurm's queue.
+        """
         qos = [self._requests.qos[row] for row in rows.tolist()]
         names = ["" if each is None else each.name for each in qos]
         if not any(self._preempting.get(name, frozenset()) & {*names} for name in {*names}):
@@ -180,4 +187,19 @@ class Waiting:
                 return True
             return names[one] not in above[other] and bool(rank[one] < rank[other])
 
-        return np.array(preempting_first(queue.tolist(), goes_before), dtype=np.int64)
+        records: dict[tuple[int, int], list[int]] = {}
+        for place, of in zip(queue.tolist(), self._record[rows[queue]].tolist(), strict=True):
+            records.setdefault((of, int(parts[place])), []).append(place)
+        places_of = {places[0]: places for places in records.values()}
+        first = preempting_first(list(places_of), goes_before)
+        return np.array([place for each in first for place in places_of[each]], dtype=np.int64)
+
+
+def _records(workload: Workload) -> Integers:
+    """Return the record of each job in Slurm's queue: tasks of an array, such as 7_1 and 7_2, have one."""
+    if "id" not in workload.labels:
+        return np.arange(len(workload))
+    names = [workload.label("id", number) for number in workload.id.tolist()]
+    first: dict[str, int] = {}
+    records = [first.setdefault(name.rpartition("_")[0] or name, row) for row, name in enumerate(names)]
+    return np.array(records, dtype=np.int64)

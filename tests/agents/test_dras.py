@@ -234,7 +234,10 @@ def loss_of(learner: DrasTrainer, steps: Steps) -> float:
 
 @pytest.mark.parametrize("name", LEARNERS)
 def test_gradients_are_those_of_the_published_losses(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    learner = trainer(name, **({"n_epochs": 1} if name == "dras-ppo" else {}))
+    published: dict[str, dict[str, Any]] = {
+        "dras-a2c": {"scaled": False}, "dras-ppo": {"scaled": False, "n_epochs": 1},
+    }  # fmt: skip
+    learner = trainer(name, **published.get(name, {}))
     learner.train()
     if name == "dras-pg":
         learner.past = type(learner.past)()  # type: ignore[attr-defined]
@@ -273,6 +276,44 @@ def test_gradients_are_those_of_the_published_losses(name: str, monkeypatch: pyt
     slopes = [(at(place, step) - at(place, -step)) / (2 * step) for place in chosen.tolist()]
     assert np.abs(slopes).max() > 1e-2
     np.testing.assert_allclose(found[0].numpy()[chosen], slopes, rtol=2e-3, atol=2e-4)
+
+
+@pytest.mark.parametrize("name", ["dras-a2c", "dras-ppo"])
+def test_scaled_returns_and_losses_by_hand(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Returns are standardised by all so far, a decision without a choice is left out, and losses are means."""
+    learner: Any = trainer(name, gamma=0.5, ent_coef=0.0, **({"n_epochs": 1} if name == "dras-ppo" else {}))
+    learner.train()
+    learner.past = type(learner.past)()
+    learner.past.add([7.0])
+    steps = some_steps()
+    steps.valid[1] = torch.tensor([True, False, False, False])
+    returns = np.array([0.875, 0.75, 1.0])
+    every = np.append(returns, 7.0)
+    expected = ((returns - every.mean()) / every.std(ddof=1))[[0, 2]]
+    kept, found = learner.targets(steps)
+    np.testing.assert_allclose(found.numpy(), expected, rtol=1e-5)
+    assert kept.actions.tolist() == [2, 3] and len(kept.observations) == len(kept.valid) == 2
+
+    losses: list[float] = []
+    monkeypatch.setattr(learner, "descend", lambda loss: losses.append(float(loss)))
+    monkeypatch.setattr(learner, "targets", lambda steps: (kept, found))
+    with torch.no_grad():
+        scores, values = (each.double() for each in learner.scores_and_values(kept.observations))
+    logs = scores.masked_fill(~kept.valid, -torch.inf).log_softmax(1)[[0, 1], [2, 3]].numpy()
+    advantages, errors = expected - values.numpy(), ((values.numpy() - expected) ** 2).sum()
+    gain = advantages.sum() if name == "dras-ppo" else (logs * advantages).sum()
+    learner.learn(steps)
+    assert losses == [pytest.approx((-gain + 0.5 * errors) / 2, rel=1e-4)]
+
+
+def test_without_a_choice_nothing_is_learned() -> None:
+    steps = some_steps()
+    steps.valid[:, 1:] = False
+    learner = trainer("dras-ppo")
+    learner.begin()
+    before = learner.network()
+    assert learner.learn(steps) == {}
+    assert learner.network() == before
 
 
 @pytest.mark.parametrize("name", LEARNERS)

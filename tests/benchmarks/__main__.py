@@ -217,12 +217,18 @@ def _of_children() -> float:
     return used.ru_utime + used.ru_stime
 
 
+def measure_begun(source: str, policy: str, repetitions: int) -> dict[str, float]:
+    """Simulate the running and waiting jobs of a busy instant of a log with SimPy."""
+    return simulators.begun(workload_of(source), policy, repetitions)
+
+
 MEASURES = {
     "simulate": measure_simulation,
     "decide": measure_decisions,
     "read": measure_reading,
     "help": measure_help,
     "compare": measure_compare,
+    "begun": measure_begun,
     "speed": measure_speed,
     "compiled": measure_compiled,
     "evaluate": measure_evaluation,
@@ -238,12 +244,12 @@ MEASURES = {
         ("training", agents.training), ("inference", agents.inference), ("backfilling", agents.backfilling),
         ("games", agents.games), ("batches", agents.batches), ("shares", shares.shares),
         ("preemptive", simulators.preemptive), ("futures", simulators.futures),
-        ("slurm", slurm.measure), ("advice", slurm.advice),
+        ("slurm", slurm.measure), ("validated", slurm.validated), ("advice", slurm.advice),
         ("sweep", sweeps.overhead), ("finished", sweeps.finished), ("workers", sweeps.workers),
     )},
 }  # fmt: skip
 
-UNITS = {"month": "jobs", "slurm": "jobs", "advice": "futures", "preemptive": "jobs", "futures": "futures", "outages": "jobs", "corners": "jobs", "speed": "jobs", "compiled": "jobs", "table": "jobs", "metrics": "jobs", "packing": "decisions",
+UNITS = {"month": "jobs", "slurm": "jobs", "validated": "jobs", "advice": "futures", "preemptive": "jobs", "futures": "futures", "outages": "jobs", "corners": "jobs", "speed": "jobs", "compiled": "jobs", "table": "jobs", "metrics": "jobs", "packing": "decisions",
          "episodes": "episodes", "games": "episodes", "window": "steps", "pairs": "steps", "inspector": "steps", "training": "steps", "inference": "answers", "backfilling": "steps", "batches": "steps"}  # fmt: skip
 
 FILES = (
@@ -319,7 +325,9 @@ ALL = [
     ("preemptive", "philly", "oracle-srtf", 3),
     ("preemptive", "philly", "las", 3),
     ("futures", "500 jobs", "fcfs+easy", 3),
+    ("begun", "HPC2N", "fcfs+easy", 5),
     ("slurm", "20000 jobs", "as-configured", 3),
+    ("validated", "20000 jobs", "as-configured", 2),
     ("slurm", "20000 jobs", "as-configured, SimPy", 1),
     ("advice", "320 waiting", "as-configured", 50),
     ("corners", "KTH-SP2", "fcfs+easy", 5),
@@ -420,6 +428,8 @@ def row(case: tuple[str, str, str, int], found: dict[str, Any]) -> str:
         cells.append(f"peak {found['read_mib']:,.0f} MiB")
     if "attempts" in found:
         cells.append(f"{found['attempts']:,} attempts; without outages {found['without']:.3f} s")
+    if "waiting" in found:
+        cells.append(f"{found['running']:,.0f} jobs run and {found['waiting']:,.0f} wait at the beginning")
     if "only_simpy" in found:
         cells.append(f"{found['only_simpy']:.3f} s if all its simulations run on SimPy")
     if "processor" in found:

@@ -176,6 +176,10 @@ def test_names_that_would_share_their_files(cli, log, mine) -> None:
             "--stage: one of order, inspector, placement, backfiller, preemptor, gate, dispatch",
         ),
         (["explain", "sjf+hold-unfit", "--within", "fcfs"], "--within needs a trained agent (.hpcsim)"),
+        (
+            ["validate", "--calibrate", "--jobs", "50"],
+            "--calibrate needs at least 100 jobs with recorded waits",
+        ),
         (["validate", "--out", ""], "--out must have at least 1 character"),
         (
             ["predict", "--predictor", "history", "--predictor", "history"],

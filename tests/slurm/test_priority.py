@@ -98,36 +98,54 @@ OF_PARENTS = Associations(
         Association("ml", parent=0, shares=PARENT),
         Association("physics", parent=0, shares=40),
         Association("chem", "cleo", 2),
+        Association("chem", "fay", 2),
         Association("ml", "ben", 3),
         Association("ml", "dan", 3),
-        Association("physics", "ada", 4, shares=7),
+        Association("physics", "ada", 4),
         Association("physics", "eve", 4, shares=PARENT),
     )
 )
-"""As a real Slurm had them: those of account ml share with root, chem and physics, 1 of 63 shares each."""
 
-USED = [1000.0, 0.0, 40.0, 60.0, 900.0, 40.0, 60.0, 0.0, 800.0, 100.0]
+USED = np.array([1, 0, 0.108925, 0.21785, 0.673226, 0.108925, 0, 0.21785, 0, 0.564301, 0.108925])
 
 
 def test_shares_of_the_parent() -> None:
-    """Users of an account without shares of its own share one level above; such a user has those of the account."""
-    shares, usage = normalised(OF_PARENTS, np.array(USED))
-    assert shares[[1, 2, 4, 5, 6, 7, 8, 9]].tolist() == pytest.approx(
-        [1 / 63, 20 / 63, 40 / 63, 1, 1 / 63, 1 / 63, 1, 40 / 63]
+    """As a real Slurm (22.05) printed them: NormShares, EffectvUsage and, in the fair tree, FairShare.
+
+    Users of an account without shares of its own share one level above, and such a user has those of the account.
+    """
+    shares, usage = normalised(OF_PARENTS, USED)
+    assert shares[[1, 2, *range(4, 11)]].tolist() == pytest.approx(
+        [0.015873, 0.317460, 0.634921, 0.5, 0.5, 0.015873, 0.015873, 1, 0.634921], abs=5e-7
     )
-    assert usage[[2, 6, 7, 8, 9]].tolist() == pytest.approx([0.04, 0.06, 0, 8 / 9, 0.9])
-    found = FairShare(OF_PARENTS, Multifactor(flags=frozenset({"NO_FAIR_TREE"}))).factors(np.array(USED))
-    assert found[9] == found[4] == pytest.approx(2 ** -(0.9 / (40 / 63)))
-    assert found[6] == pytest.approx(2 ** -((0.06 + (1 - 0.06) / 63) * 63))
+    assert usage[[2, *range(4, 11)]].tolist() == pytest.approx(
+        [0.108925, 0.673226, 1, 0, 0.217850, 0, 0.838205, 0.161795], abs=2e-6
+    )
+    factors = FairShare(OF_PARENTS, Multifactor()).factors(USED)
+    of_users = dict(
+        zip(["root", "cleo", "fay", "ben", "dan", "ada", "eve"], factors[[1, *range(5, 11)]], strict=True)
+    )
+    assert of_users == pytest.approx(
+        {
+            "root": 1,
+            "cleo": 0.571429,
+            "fay": 0.714286,
+            "ben": 0.142857,
+            "dan": 1,
+            "ada": 0.285714,
+            "eve": 0.428571,
+        },
+        abs=5e-7,
+    )
 
 
-def test_a_fair_tree_with_shares_of_the_parent() -> None:
-    """root and dan have used nothing; chem 7.9, physics 0.71, ben 0.26; in physics ada has 1.1, and eve 0.71."""
-    factors = FairShare(OF_PARENTS, Multifactor()).factors(np.array(USED))
-    ranks = dict(
-        zip(["root", "cleo", "ben", "dan", "ada", "eve"], factors[[1, 5, 6, 7, 8, 9]] * 6, strict=True)
+def test_classic_shares_of_the_parent() -> None:
+    """As the same Slurm printed them with NO_FAIR_TREE: eve has the fair share of physics."""
+    found = FairShare(OF_PARENTS, Multifactor(flags=frozenset({"NO_FAIR_TREE"}))).factors(USED)
+    assert found[[1, 2, *range(4, 11)]].tolist() == pytest.approx(
+        [1, 0.788338, 0.479522, 0.621477, 0.788338, 0.000074, 1, 0.479522, 0.479522], abs=2e-6
     )
-    assert ranks == pytest.approx({"root": 6, "dan": 6, "cleo": 4, "ada": 3, "eve": 2, "ben": 1})
+    assert found[10] == found[4] and found[7] == pytest.approx(2 ** -(0.21785 * 63))
 
 
 def test_usage_loses_half_in_each_half_life() -> None:

@@ -12,6 +12,7 @@ from hpcsimkit.experiments.comparison.case import Case
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.job_gates import ArrayLimits
 from hpcsimkit.slurm.order import preempting_first
+from hpcsimkit.slurm.queue import _records
 from hpcsimkit.slurm.reasons import CLOSED, NONE, PRIORITY, RESOURCES
 from tests.slurm.small import CONF, jobs, profile, run
 
@@ -70,6 +71,23 @@ def test_a_job_in_two_partitions_has_the_reason_of_the_last_one(tmp_path: Path) 
     assert _reasons(tmp_path, each, 4) == ["", "", RESOURCES, RESOURCES, PRIORITY, PRIORITY]
 
 
+def test_a_limit_of_one_partition_stays_the_reason_behind_the_head_of_another(tmp_path: Path) -> None:
+    each = jobs(
+        FULL,
+        {
+            "partition": "gpu",
+            "user": "cleo",
+            "gpus": 4,
+            "run": 900,
+            "limit": 900,
+        },  # all that the QOS of gpu allows
+        WIDE,
+        {"at": 2, "partition": "any", "nodes": 3, "limit": 600},  # two nodes are open
+        {"at": 3, "partition": "gpu,any", "user": "cleo", "gpus": 1, "limit": 600},
+    )
+    assert _reasons(tmp_path, each, 4) == ["", "", RESOURCES, RESOURCES, "QOSMaxGRESPerUser"]
+
+
 def test_gates_have_their_own_reasons(tmp_path: Path) -> None:
     """Tasks of an array that wait for its limit have the reason of the first one, as one record of Slurm."""
     task = {"at": 1, "nodes": 4, "cpus": 8, "run": 600, "limit": 600}
@@ -106,6 +124,13 @@ def test_a_merge_sort_by_preemption_and_rank(qos: list[str], ranks: list[int], o
         return ranks[one] < ranks[other]
 
     assert preempting_first(range(len(qos)), goes_before) == order
+
+
+def test_the_tasks_of_an_array_are_one_record() -> None:
+    columns = {"submit_time": [0] * 4, "run_time": [9] * 4, "nodes": [1] * 4, "id": [0, 1, 2, 3]}
+    named = Workload(columns, machine_size=1, labels={"id": ("7_2", "8", "7_10", "7")})
+    assert _records(named).tolist() == [0, 1, 0, 0]
+    assert _records(Workload(columns, machine_size=1)).tolist() == [0, 1, 2, 3]
 
 
 def test_a_job_that_may_preempt_comes_first(tmp_path: Path) -> None:

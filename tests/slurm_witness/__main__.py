@@ -8,6 +8,9 @@ needs the packages of Debian `slurm-wlm slurmdbd slurm-wlm-mysql-plugin mariadb-
 (HPCSIMKIT_SHARED). A day of four hours takes about nine minutes on two idle cores: on busy ones, the daemons fall
 behind their clock, and the day is another one.
 
+The first line says whether they kept pace: some seconds are those of the commands themselves. Ten seconds and more
+are too many: play it again, more slowly (``--speed 30``).
+
 Compared are: the priority of each waiting job with ``sprio``, fair shares with ``sshare``, the reasons with
 ``squeue %r``, the waits of the day with those of ``as-configured``, and the windows of ``advise`` for each snapshot of
 the queue with ``squeue --start`` and with what happened.
@@ -33,6 +36,7 @@ import numpy as np
 import pandas
 import typer
 
+from hpcsimkit.errors import UsageError
 from hpcsimkit.experiments.advice.futures import Futures
 from hpcsimkit.experiments.advice.live import live_case, recorded_result
 from hpcsimkit.experiments.comparison.case import Case
@@ -163,9 +167,10 @@ def lines_of(day: Path, futures: int) -> Iterator[str]:
     """Yield the measures of a day, each with its bar."""
     profile = Slurm.read(_configuration(day))
     snapshots = sorted(path.parent for path in day.glob("snapshots/*/sprio.txt"))
+    log = day / "fast_full.sacct"
+    yield from _pace(log)
     yield from _priorities(profile, snapshots)
     yield from _shares(profile, snapshots)
-    log = day / "fast_full.sacct"
     experiment = Experiment.of_flags({"log": str(log), "slurm": str(day / "conf"), "policies": [CONFIGURED]})
     case = Case.of(experiment, CONFIGURED)
     found = ask(ValidationQuestion(case=case))
@@ -176,8 +181,29 @@ def lines_of(day: Path, futures: int) -> Iterator[str]:
     yield f"KS distance of waits: {waits.ks:.3f} with a tolerance of 60 s (bar {BARS['ks']})"
     yield from found.causes.sentences()
     yield from _reasons(case, snapshots)
-    for snapshot in snapshots if futures else ():
-        yield from _advice(case, snapshot, log, futures)
+    tables = [_windows(case, snapshot, log, futures) for snapshot in snapshots if futures]
+    for snapshot, table in zip(snapshots, tables, strict=False):
+        yield from _advice(f"snapshot {snapshot.name}", table)
+    if tables:
+        yield from _advice("all snapshots", pandas.concat(tables))
+        yield f"(bars: error {BARS['advice']:.2f} of that of squeue, 75% to 85% of the starts in the windows)"
+
+
+def _pace(log: Path) -> Iterator[str]:
+    """Yield by how much jobs ran longer than they sleep: on busy cores, the daemons fall behind their clock."""
+    heading, *lines = log.read_text().splitlines()
+    rows = (dict(zip(heading.split("|"), line.split("|"), strict=True)) for line in lines)
+    longer = []
+    for row in rows:
+        asleep = re.search(r"sleep (\d+)", row.get("SubmitLine", ""))
+        ended = row["State"] in ("COMPLETED", "FAILED") and int(row["ElapsedRaw"]) < 60 * int(
+            row["TimelimitRaw"]
+        )
+        if asleep and ended:
+            longer.append(int(row["ElapsedRaw"]) - int(asleep[1]))
+    if longer:
+        median, most = np.quantile(longer, (0.5, 0.9))
+        yield f"pace: jobs ran {median:.0f} s longer than they sleep in the median, {most:.0f} s at 90 %"
 
 
 def _configuration(day: Path) -> Path:
@@ -270,24 +296,32 @@ def _printed_reasons(file: Path) -> dict[str, str]:
     return {cells[0]: cells[11] for cells in lines if cells[5] == "PENDING"}
 
 
-def _advice(case: Case, snapshot: Path, log: Path, futures: int) -> Iterator[str]:
-    """Yield the errors of the windows for a snapshot, beside those of ``squeue --start``."""
+def _windows(case: Case, snapshot: Path, log: Path, futures: int) -> pandas.DataFrame:
+    """Return the windows of the jobs of a snapshot that started later, with the starts that Slurm plans."""
     at = int((snapshot / "at").read_text())
-    truth = _starts(log)
     question = AdviceQuestion.of_queue(
         case, str(snapshot / "squeue.json"), at, futures=futures, calibration=0
     )
-    found = ask(question).table
-    table = found.assign(truth=[truth.get(job, -1) for job in found["job_id"]])
-    table = table[table["truth"] >= at]
-    planned = _planned(snapshot / "squeue.txt")
-    both = table.assign(planned=[planned.get(job, -1) for job in table["job_id"]])
-    both = both[both["planned"] >= 0]
+    try:
+        found = ask(question).table
+    except UsageError:  # no job waits
+        return pandas.DataFrame(columns=["truth"])
+    truth, planned = _starts(log), _planned(snapshot / "squeue.txt")
+    table = found.assign(
+        truth=[truth.get(job, -1) for job in found["job_id"]],
+        planned=[planned.get(job, -1) for job in found["job_id"]],
+    )
+    return table[table["truth"] >= at]
+
+
+def _advice(which: str, table: pandas.DataFrame) -> Iterator[str]:
+    """Yield the errors of windows, beside those of ``squeue --start``."""
     if not len(table):
         return
+    both = table[table["planned"] >= 0]
     inside = table["truth"].between(table["low"], table["high"]).mean()
     yield (
-        f"snapshot {snapshot.name}: {len(table)} jobs, error of the middle {_error(table, 'middle'):.0f} s, as "
+        f"{which}: {len(table)} jobs, error of the middle {_error(table, 'middle'):.0f} s, as "
         f"requested {_error(table, 'as_requested'):.0f} s, {inside:.0%} of the starts in the windows; on the "
         f"{len(both)} jobs that squeue plans: {_error(both, 'middle'):.0f} s, squeue {_error(both, 'planned'):.0f} s"
     )

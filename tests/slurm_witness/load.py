@@ -134,7 +134,10 @@ def main() -> None:
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode == 0:
             known.append(done.stdout.strip())
-        print(round(time.time() - begin, 1), done.returncode, *command[2:], done.stderr.strip(), flush=True)
+        now = time.time() - begin
+        print(
+            round(now, 1), round(now - due, 1), done.returncode, *command[2:], done.stderr.strip(), flush=True
+        )
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 RULES = {
     "fcfs": ("fcfs", "+easy"),
+    "fcfs, shortest backfilled": ("fcfs", "+easy-sjf"),
     "sjf": ("sjf", "+easy"),
     "wfp3": ("wfp3", "+easy"),
     "xfactor": ("xfactor", "+easy"),
@@ -15,7 +16,7 @@ RULES = {
 }
 """Orders, and what is behind them."""
 
-UNGUARDED = ("fcfs",)
+UNGUARDED = ("fcfs", "fcfs, shortest backfilled")
 """Rules that a guard does not change: the longest wait goes first anyway."""
 
 RECIPE = "aged(mean=1)+guarded-wait(times=30)+easy-weighted(mean=1)+live-history"
@@ -68,7 +69,7 @@ def candidates(times: Sequence[float], seconds: Sequence[int]) -> dict[str, Cand
     """Return all candidates by name: each rule, with each guard and each time limit of tests, and without.
 
     >>> len(candidates([10, 30], [300])), len(candidates([], []))
-    (32, 6)
+    (34, 7)
     """
     return {found.name: found for found in _all(times, seconds)}
 

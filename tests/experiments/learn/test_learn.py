@@ -90,7 +90,7 @@ def test_losses_with_a_limit_of_the_fairness_by_hand() -> None:
 
 def test_candidates_are_policies() -> None:
     found = candidates([10, 30], [60, 300])
-    assert len(found) == (1 + 3 * (len(RULES) - 1)) * 3, "a guard changes nothing of FCFS"
+    assert len(found) == (2 + 3 * (len(RULES) - 2)) * 3, "a guard changes nothing of FCFS"
     for name, candidate in found.items():
         check(name, None, Trust(()))
         assert candidate.name == name

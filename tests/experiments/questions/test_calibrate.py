@@ -6,12 +6,14 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pandas
 import pytest
 
 from hpcsimkit import Simulation, UsageError, Workload, make
 from hpcsimkit.experiments.comparison.case import Case
 from hpcsimkit.experiments.questions.calibrate import GIVEN, Calibrated, CalibrationQuestion
 from hpcsimkit.experiments.questions.question import ask
+from hpcsimkit.run import app
 from hpcsimkit.slurm.profile import Slurm
 from tests.slurm.small import CONF, jobs, profile, run
 
@@ -97,3 +99,19 @@ def test_a_log_that_is_too_short_is_refused() -> None:
     short = _log(60).select(np.arange(99))
     with pytest.raises(UsageError, match="needs at least 100 jobs with recorded waits, 50 for each"):
         CalibrationQuestion(case=Case.of(short, "fcfs"))
+
+
+def test_the_command_writes_a_table_and_a_picture(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    log = _log(300)
+    lines = ["; MaxNodes: 2"]
+    for row in range(JOBS):
+        wait, nodes = int(log.recorded_wait_time[row]), int(log.nodes[row])
+        run_time = int(log.run_time[row])
+        cells = [row + 1, int(log.submit_time[row]), wait, run_time, nodes, -1, -1, nodes, run_time, -1, 1]
+        lines.append(" ".join(map(str, [*cells, *[-1] * 7])))
+    (tmp_path / "log.swf").write_text("\n".join(lines) + "\n")
+    app(["validate", "log.swf", "-p", "fcfs", "--calibrate", "-q", "--out", "out"], standalone_mode=False)
+    table = pandas.read_csv(tmp_path / "out/calibration.csv")
+    assert table["values"][0] == "fcfs, every 300 s" and table["chosen"].tolist() == [1, 0, 0, 0, 0]
+    assert (tmp_path / "out/calibration.png").stat().st_size > 1000
