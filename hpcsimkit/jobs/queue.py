@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import count, islice
 from typing import Any, Protocol
 
@@ -17,6 +17,9 @@ __all__ = ["DEEP", "JobColumns", "JobQueue", "QueueOrder", "QueueOwner", "Scored
 
 DEEP = 200
 """Number of waiting jobs from which numpy scans the queue faster than a Python loop."""
+
+MANY = 40
+"""Number of jobs from which it is faster to add or remove them together."""
 
 SHALLOW = 40
 """Number of waiting jobs from which numpy computes scores faster than a Python loop."""
@@ -201,7 +204,11 @@ class JobQueue:
         """Add a job."""
         for arrive in self._informed:
             arrive(job)
-        key, size = self._key(job), self._size_of(job)
+        self._insert(job, estimate, self._key(job))
+
+    def _insert(self, job: Job, estimate: int, key: Any) -> None:
+        """Insert a job behind those with the same key."""
+        size = self._size_of(job)
         try:
             if key != key:
                 raise self._unsortable(job, "key is not a number")
@@ -215,6 +222,44 @@ class JobQueue:
         self.estimates.insert(position, estimate)
         if self._mirror is not None:
             self._mirror_insert(position, (job.index, size, estimate))
+
+    def add_all(self, jobs: Sequence[Job], estimates: Sequence[int]) -> None:
+        """Add several jobs, as if one after the other."""
+        if len(jobs) < MANY or self._informed or not self.stored_in_order:
+            for job, estimate in zip(jobs, estimates, strict=True):
+                self.add(job, estimate)
+            return
+        keys = [self._key(job) for job in jobs]  # once: an order may draw them
+        if not all(isinstance(key, int | float) and key == key for key in keys):
+            for job, estimate, key in zip(jobs, estimates, keys, strict=True):
+                self._insert(job, estimate, key)
+            return
+        self._forget_gone()
+        self._key_of.update(zip((job.index for job in jobs), keys, strict=True))
+        self._keys += keys
+        self.jobs += jobs
+        self.sizes += map(self._size_of, jobs)
+        self.estimates += estimates
+        self._keep(sorted(range(len(self.jobs)), key=self._keys.__getitem__))  # stable: ties by arrival
+
+    def remove_all(self, jobs: Sequence[Job]) -> None:
+        """Remove several jobs."""
+        if not self.stored_in_order or len(jobs) < MANY:
+            for job in jobs:
+                self.remove(job)
+            return
+        self._forget_gone()
+        for job in jobs:
+            del self._key_of[job.index]
+        self._oldest = None
+        self._keep([place for place, job in enumerate(self.jobs) if job.index in self._key_of])
+
+    def _keep(self, places: list[int]) -> None:
+        """Keep the entries at some places, in their order."""
+        self._mirror = None
+        columns: tuple[list[Any], ...] = self._keys, self.jobs, self.sizes, self.estimates
+        for entries in columns:
+            entries[:] = [entries[place] for place in places]
 
     def _unsortable(self, job: Job, problem: str) -> ScheduleError:
         return ScheduleError(f"job {job.id} at t={self._system.now} s: the order's {problem}")

@@ -128,6 +128,7 @@ class AfterJobs(Gate):
     """
 
     columns = ("dependency",)
+    reads_queue = False
 
     def __init__(self, missing: str = "error") -> None:
         self.missing = missing

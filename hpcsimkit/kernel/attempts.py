@@ -37,9 +37,9 @@ def attempts_of(
     if not ledger.stopped and restart.plain:
         return None
     ended = np.flatnonzero(ledger.end_time >= 0).tolist()
-    last = [_last(row, system, bool(killed[row])) for row in sorted({*ended} - {*ledger.given_up})]
     if not ended:
         return None
+    last = _last(sorted({*ended} - {*ledger.given_up}), system, killed)
     listed = sorted([*ledger.stopped, *last], key=lambda each: each.job)
     placements = None
     if system.allocations is not None:
@@ -49,14 +49,29 @@ def attempts_of(
     return replace(Attempts.of(listed), placements=placements, partition=partition)
 
 
-def _last(row: int, system: System, killed: bool) -> Attempt:
-    """Return the attempt in which a job ended."""
-    ledger = system.ledger
-    outcome = Outcome.LIMIT if killed else Outcome.COMPLETED
-    start, end = ledger.starts[row], ledger.ends[row]
-    work = ledger.work_left(row) - ledger.done_before(row)
-    mode, where = ledger.modes[row], ledger.partition_of(row)
-    return Attempt(row, ledger.joined(row), start, end, mode, outcome, work, 0, system.given(row), where)
+def _last(rows: Sequence[int], system: System, killed: NDArray[np.bool_]) -> list[Attempt]:
+    """Return the attempts in which jobs ended."""
+    ledger, given, where = system.ledger, system.given, system.ledger.partition_of
+    stopped = {each.job for each in ledger.stopped}
+    outcomes = np.where(killed, int(Outcome.LIMIT), int(Outcome.COMPLETED)).tolist()
+    work = system.workload.column("run_time").tolist()
+    for row in stopped:
+        work[row] = ledger.work_left(row) - ledger.done_before(row)
+    return [
+        Attempt(
+            row,
+            ledger.joined(row) if row in stopped else ledger.jobs[row].submit_time,
+            ledger.starts[row],
+            ledger.ends[row],
+            ledger.modes[row],
+            outcomes[row],
+            work[row],
+            0,
+            given(row),
+            where(row),
+        )
+        for row in rows
+    ]
 
 
 def events_of_attempts(events: Sequence[int], jobs: Sequence[int]) -> list[int]:

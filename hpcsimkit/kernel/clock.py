@@ -37,6 +37,12 @@ class Clock(Environment):
         def now(self) -> int:
             """The simulated time [s]."""
 
+    def next_rank(self) -> float:
+        """Return the priority of the next event of this instant, after all others if there is none."""
+        if not self._queue or self._queue[0][0] > self._now:
+            return float("inf")
+        return self._queue[0][1]
+
     def move_to(self, now: int) -> None:
         """Set the time [s], in a run of a program that has its own events."""
         self._now = now

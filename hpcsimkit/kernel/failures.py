@@ -118,6 +118,11 @@ class FailureEvents:
         run.capacity_changed()
         self._schedule_next()
 
+    @property
+    def incomplete(self) -> bool:
+        """Whether an outage waits for nodes that are still in use."""
+        return bool(self._incomplete)
+
     def started(self, row: int, allocation: Allocation) -> None:
         """Note where a job has started, so that the jobs of a machine that fails are found."""
         if not self._counted:
@@ -131,12 +136,13 @@ class FailureEvents:
             taken = [(each, self._take(each, left)) for each, left in self._incomplete if each.end > now]
             self._incomplete = [(each, left) for each, left in taken if left]
 
-    def after_give(self) -> None:
+    def after_give(self, capacity: Allocation) -> None:
         """Take what has returned from one outage, although another one is not over or complete yet."""
         now = self._run.system.now
         self._begun = [each for each in self._begun if each.end > now]
         for outage in self._begun:
-            self._take(outage, 0)
+            if self._meets(capacity, [int(each) for each in outage.machines]):
+                self._take(outage, 0)
         self.after_end()
 
     def _take(self, outage: Outage, left: int) -> int:

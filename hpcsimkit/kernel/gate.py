@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -72,6 +72,9 @@ class Gate(Parameters):
     """Columns of the workload that the gate reads; if there are some and the workload has none of them, the
     gate holds no job, and is not asked."""
 
+    reads_queue: bool = True
+    """Whether the answer about a job may depend on the others in the queue, which then join one by one."""
+
     def reset(self, workload: Workload) -> None:
         """Prepare the run's own copy before the first event."""
 
@@ -85,6 +88,10 @@ class Gate(Parameters):
     def holds(self, job: Job, system: System) -> Held | None:
         """Return the reason for which a job that is due may not start now, or None, as by default."""
         return None
+
+    def holds_each(self, jobs: Sequence[Job], system: System) -> list[Held | None]:
+        """Return the answers about several jobs; by default, they are asked about one after the other."""
+        return [self.holds(job, system) for job in jobs]
 
     def after_start(self, job: Job, system: System) -> Iterable[Job]:
         """Return the jobs for which the answer may be another one since a job has started."""
@@ -136,6 +143,7 @@ class Dependencies(Gate):
     """
 
     void = 0
+    reads_queue = False
 
     def reset(self, workload: Workload) -> None:
         """Find the jobs that depend on each job.
@@ -204,6 +212,8 @@ class Gates:
     ----------
     awaited : set of int
         Rows of the jobs that a gate has yet to submit.
+    reads_queue : bool
+        Whether the answers may depend on the jobs in the queue.
     """
 
     def __init__(self, gates: Iterable[Gate], workload: Workload) -> None:
@@ -213,6 +223,7 @@ class Gates:
             if not gate.columns or any(name in workload.columns for name in gate.columns)
         ]
         self.awaited: set[int] = set()
+        self.reads_queue = any(gate.reads_queue for gate in self._gates)
         for gate in self._gates:
             gate.reset(workload)
 
@@ -236,6 +247,19 @@ class Gates:
                 _check(held, gate, job, system)
                 return held
         return None
+
+    def holds_each(self, jobs: Sequence[Job], system: System) -> list[Held | None]:
+        """Return the answers about several jobs; only if they do not depend on those in the queue."""
+        answers: list[Held | None] = [None] * len(jobs)
+        places = list(range(len(jobs)))
+        for gate in self._gates:
+            found = gate.holds_each([jobs[place] for place in places], system)
+            for place, held in zip(places, found, strict=True):
+                if held is not None:
+                    _check(held, gate, jobs[place], system)
+                    answers[place] = held
+            places = [place for place in places if answers[place] is None]
+        return answers
 
     def after_start(self, job: Job, system: System) -> list[Job]:
         """Return the jobs to ask about again since a job has started."""

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
-from typing import NamedTuple
 
 from hpcsimkit.errors import UsageError, WorkloadError, nearest
 from hpcsimkit.io.units import is_whole_number
@@ -30,6 +29,7 @@ class BeginTimes(Gate):
     """
 
     columns = ("begin_time",)
+    reads_queue = False
     reason = "BeginTime"
 
     def reset(self, workload: Workload) -> None:
@@ -71,6 +71,7 @@ class ArrayLimits(Gate):
     """
 
     columns = ("array_limit",)
+    reads_queue = False
 
     def reset(self, workload: Workload) -> None:
         """Read the arrays and their limits.
@@ -159,6 +160,7 @@ class Licenses(Gate):
     """
 
     columns = ("licenses",)
+    reads_queue = False
 
     def __init__(self, pools: Mapping[str, int]) -> None:
         self.pools = pools
@@ -182,7 +184,7 @@ class Licenses(Gate):
         kinds: dict[tuple[tuple[str, int], ...], _Kind] = {}
         self._kind_of: dict[int, _Kind] = {}
         for row, asked in self.asked(workload).items():
-            self._kind_of[row] = kinds.setdefault(tuple(sorted(asked.items())), _Kind(asked, {}))
+            self._kind_of[row] = kinds.setdefault(tuple(sorted(asked.items())), _Kind(asked))
         self._kinds = list(kinds.values())
 
     def asked(self, workload: Workload) -> dict[int, dict[str, int]]:
@@ -224,10 +226,7 @@ class Licenses(Gate):
         if kind is None:
             return None
         kind.due[job.index] = job
-        return None if self._suffices(kind) else Held("Licenses")
-
-    def _suffices(self, kind: _Kind) -> bool:
-        return all(number <= self._free[name] for name, number in kind.asked.items())
+        return None if kind.suffices else Held("Licenses")
 
     def after_start(self, job: Job, system: System) -> Iterable[Job]:
         """Take the licences of a job; return the jobs for which the others no longer suffice."""
@@ -235,18 +234,12 @@ class Licenses(Gate):
         if kind is None:
             return ()
         kind.due.pop(job.index, None)
-        for name, number in kind.asked.items():
-            self._free[name] -= number
-        return self._those(kind, suffices=False)
+        return self._changed(kind, -1)
 
     def after_stop(self, job: Job, system: System) -> Iterable[Job]:
         """Return the licences of a job, and the jobs for which they suffice now."""
         kind = self._kind_of.get(job.index)
-        if kind is None:
-            return ()
-        for name, number in kind.asked.items():
-            self._free[name] += number
-        return self._those(kind, suffices=True)
+        return () if kind is None else self._changed(kind, 1)
 
     after_end = after_stop
 
@@ -256,18 +249,35 @@ class Licenses(Gate):
             self._kind_of[job.index].due.pop(job.index, None)
         return ()
 
-    def _those(self, changed: _Kind, *, suffices: bool) -> list[Job]:
-        """Return the due jobs that ask for a licence of a kind, as far as the free ones suffice or not."""
-        names = changed.asked.keys()
-        kinds = [each for each in self._kinds if not names.isdisjoint(each.asked)]
-        return [job for each in kinds if self._suffices(each) == suffices for job in each.due.values()]
+    def holds_each(self, jobs: Sequence[Job], system: System) -> list[Held | None]:
+        """Hold the jobs that ask for more licences than are free."""
+        kinds = [self._kind_of.get(job.index) for job in jobs]
+        for job, kind in zip(jobs, kinds, strict=True):
+            if kind is not None:
+                kind.due[job.index] = job
+        held = Held("Licenses")
+        return [None if kind is None or kind.suffices else held for kind in kinds]
+
+    def _changed(self, taken: _Kind, sign: int) -> list[Job]:
+        """Return or take licences; return the due jobs for which the free ones suffice now, or no longer."""
+        for name, number in taken.asked.items():
+            self._free[name] += sign * number
+        jobs: list[Job] = []
+        for kind in self._kinds:
+            suffices = all(number <= self._free[name] for name, number in kind.asked.items())
+            if suffices != kind.suffices:
+                kind.suffices = suffices
+                jobs += kind.due.values()
+        return jobs
 
 
-class _Kind(NamedTuple):
-    """The licences that some jobs ask for, and those of the jobs that are due."""
+class _Kind:
+    """The licences that some jobs ask for, whether as many are free, and those of the jobs that are due."""
 
-    asked: dict[str, int]
-    due: dict[int, Job]
+    def __init__(self, asked: dict[str, int]) -> None:
+        self.asked = asked
+        self.suffices = True
+        self.due: dict[int, Job] = {}
 
 
 def licenses_in(text: str) -> dict[str, int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from enum import IntEnum
 
 import numpy as np
@@ -219,14 +219,20 @@ class Ledger(Record):
         """Enter that a job waits."""
         self.state[row] = 1
 
+    def submit_all(self, rows: Iterable[int]) -> None:
+        """Enter that some jobs wait."""
+        for row in rows:
+            self.state[row] = 1
+
     def hold(self, row: int, now: int, reason: str) -> bool:
         """Enter that a gate holds a job that is due; return whether this, or its reason, is news."""
         self.state[row] = 5
-        if self._reason(row) == reason:
-            return False
-        self.release(row, now)
+        if row in self.held:
+            if self.held[row][1] == reason:
+                return False
+            self.release(row, now)
         past = self.past_holds.get(row)
-        if past and past[-1][1:] == (now, reason):  # it was let into the queue at this instant only
+        if past and past[-1][1] == now and past[-1][2] == reason:  # only let into the queue at this instant
             self.held[row] = past.pop()[0], reason
         else:
             self.held[row] = now, reason
@@ -238,6 +244,14 @@ class Ledger(Record):
             since, reason = self.held.pop(row)
             if now > since or for_good:
                 self.past_holds.setdefault(row, []).append((since, now, reason))
+
+    def release_all(self, rows: Sequence[int], now: int) -> None:
+        """Enter that no gate holds some jobs any more."""
+        held, past = self.held, self.past_holds
+        for row in rows:
+            since, reason = held.pop(row, (now, ""))
+            if now > since:
+                past.setdefault(row, []).append((since, now, reason))
 
     def explain(self, row: int, now: int, reason: str) -> None:
         """Enter the reason that the policy finds for which a job in the queue may not start, if any."""

@@ -172,6 +172,8 @@ class PartitionedRun(Run):
 
     _deciding: PartitionScheduler
 
+    joins_at_once = False
+
     def _scheduled(self, parameters: RunParameters) -> tuple[Policy, AnyCluster]:
         partitions = parameters.cluster
         assert isinstance(partitions, Partitions)

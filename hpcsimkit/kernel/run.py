@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from bisect import bisect_left
 from collections.abc import Iterable
 from typing import Protocol
 
@@ -76,6 +77,8 @@ class Run(Scheduler):
 
     parameters: RunParameters
     simulator = "simpy"
+    joins_at_once = True
+    """Whether jobs that gates let in at the same instant may join the queue together."""
 
     def __init__(self, parameters: RunParameters) -> None:
         kill = parameters.setup.walltime == "kill"
@@ -313,20 +316,23 @@ class Run(Scheduler):
 
     def _ask_again(self, jobs: Iterable[Job]) -> None:
         """Let the jobs that gates no longer hold join the queue at this instant, and the others leave it."""
-        leaving: dict[int, tuple[Job, Held]] = {}
+        waiting: dict[int, Job] = {}
+        held: list[Job] = []
         for job in jobs:
             row = job.index
             if self.ledger.waits(row):
-                held = self.gates.holds(job, self.system)
-                if held is not None:
-                    leaving[row] = job, held
+                waiting[row] = job
             elif row in self.ledger.held:
-                self._ask_at(job, self.system.now)
+                held.append(job)
             elif row in self.gates.awaited:
                 self.gates.awaited.discard(row)
                 self._submit_later(job)
+        if held:
+            self._ask_soon(held)
+        answers = zip(waiting.values(), self.gates.holds_each([*waiting.values()], self.system), strict=True)
+        leaving = [(job, answer) for job, answer in answers if answer is not None]
         if leaving:
-            self._leave_queue(list(leaving.values()))
+            self._leave_queue(leaving)
 
     def _ask_at(self, job: Job, at: int) -> None:
         """Ask the gates about a job that they hold again at a time [s]."""
@@ -344,6 +350,50 @@ class Run(Scheduler):
         else:
             self.expect(job, -1)
 
+    def _ask_soon(self, jobs: list[Job]) -> None:
+        """Ask the gates about jobs that they hold again at this instant, in the order of the log."""
+        now = self.system.now
+        heard = self.callbacks.on_submit or self.callbacks.on_hold
+        if heard or not self.joins_at_once or self.gates.reads_queue or len(jobs) == 1:
+            for job in jobs:
+                self._ask_at(job, now)
+            return
+        asked = {(job.index, now): job for job in jobs}
+        for key in self._asking.intersection(asked):
+            del asked[key]
+        self._asking.update(asked)
+        self.system.arrivals_left += len(asked)
+        self._ask_in_turn([asked[key] for key in sorted(asked)])
+
+    def _ask_in_turn(self, jobs: list[Job]) -> None:
+        if jobs:
+            Instant(self.clock, self.rank(jobs[0]), 0, [self._ask_each_now], jobs)
+
+    def _ask_each_now(self, event: Event) -> None:
+        """Ask about the jobs that come before the next event of this instant, later about the others."""
+        self.set_time()
+        system, jobs, now = self.system, event._value, self.system.now
+        others = max(bisect_left(jobs, self.clock.next_rank(), key=self.rank), 1)
+        self._ask_in_turn(jobs[others:])
+        jobs = jobs[:others]
+        self._asking.difference_update([(job.index, now) for job in jobs])
+        held = [job for job in jobs if job.index in self.ledger.held and not self.ledger.waits(job.index)]
+        system.arrivals_left -= len(jobs) - len(held)
+        answers = self.gates.holds_each(held, system)
+        if any(answer is not None and answer.never for answer in answers):
+            for job in held:
+                self.submit(job)
+            return
+        joining = [job for job, answer in zip(held, answers, strict=True) if answer is None]
+        for job, answer in zip(held, answers, strict=True):
+            if answer is not None:
+                system.arrivals_left -= 1
+                self._hold(job, answer)
+        if joining:
+            self.ledger.release_all([job.index for job in joining], now)
+            system.submit_all(joining)
+            self.pass_wanted = True
+
     def _hold(self, job: Job, held: Held) -> None:
         """Keep a job that is due out of the queue, or reject it if it can never start."""
         if self.ledger.hold(job.index, self.system.now, held.reason):
@@ -358,8 +408,12 @@ class Run(Scheduler):
     def _leave_queue(self, leaving: list[tuple[Job, Held]]) -> None:
         """Take jobs out of the queue; another pass follows, as they may have been in the way of others."""
         self.withdraw(*(job for job, _ in leaving))
+        hold, now = self.ledger.hold, self.system.now
         for job, held in leaving:
-            self._hold(job, held)
+            if held.never or held.until is not None or self.callbacks.on_hold:
+                self._hold(job, held)
+            else:
+                hold(job.index, now, held.reason)
         if not self._passes_again:
             self._passes_again = True
             Instant(self.clock, RETURN, 0, [self._pass_again])
@@ -460,7 +514,8 @@ class Run(Scheduler):
         ledger.stop(row, now, why, progress, allocation)
         for notify in self.callbacks.on_stop:
             notify(job, why, self.system)
-        if self._failures is not None:  # the policy may use what it has freed in this pass
+        if self._failures is not None and self._failures.incomplete:
+            # Later, as the policy may use what it has freed in this pass.
             Instant(self.clock, RETURN, 0, [self._drain])
         if not requeue or self._restart.gives_up(ledger.failures.get(row, 0)):
             ledger.give_up(row)
@@ -549,7 +604,7 @@ class Run(Scheduler):
         for notify in self.callbacks.on_give:
             notify(capacity, self.system)
         if self._failures is not None:
-            self._failures.after_give()
+            self._failures.after_give(capacity)
         self.capacity_changed()
 
     def take(self, capacity: Allocation, until: int, *, planned: bool = False) -> None:

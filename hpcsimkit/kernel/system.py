@@ -238,6 +238,13 @@ class System(Actions):
         self.newcomers.append(job)
         self.queue.add(job, self.estimate(job))
 
+    def submit_all(self, jobs: list[Job]) -> None:
+        """Add several jobs to the queue, as if one after the other (called by the simulation)."""
+        self.ledger.submit_all(job.index for job in jobs)
+        self.arrivals_left -= len(jobs)
+        self.newcomers += jobs
+        self.queue.add_all(jobs, [self.estimate(job) for job in jobs])
+
     def end(self, job: Job) -> None:
         """End a running job (called by the simulation)."""
         row = job.index
@@ -277,8 +284,7 @@ class System(Actions):
     def withdraw(self, *jobs: Job) -> None:
         """Remove jobs that a gate holds, or that were started or rejected in another partition."""
         rows = {job.index for job in jobs}
-        for job in jobs:
-            self.queue.remove(job)
+        self.queue.remove_all(jobs)
         self.newcomers = [newcomer for newcomer in self.newcomers if newcomer.index not in rows]
         self.rejected += [job.index for job in jobs]
         self.version += 1

@@ -87,6 +87,7 @@ class PreemptLowerTiers(Preemptor):
         """Find the tier of each job."""
         self._tier = self.tiers_in(system.workload)
         self._graces: dict[int, int] = {}  # when jobs that were chosen may be stopped, by row
+        self._attempts: dict[int, int] = {}  # the attempts of these jobs
 
     def tiers_in(self, workload: Workload) -> list[int]:
         """Return the tier of each job of a workload; larger is higher.
@@ -110,8 +111,13 @@ class PreemptLowerTiers(Preemptor):
 
     def before_pass(self, system: System) -> None:
         """Resume suspended jobs, unless one of a higher tier waits."""
-        if self._graces:  # each is that of an attempt
-            self._graces = {row: at for row, at in self._graces.items() if system.jobs[row] in system.running}
+        if self._graces:  # another partition may have stopped a job, which runs again by now
+            now = system.ledger.attempts
+            self._graces = {
+                row: at
+                for row, at in self._graces.items()
+                if system.jobs[row] in system.running and now[row] == self._attempts[row]
+            }
         if system.suspended:
             self._resume(system, max((self._tier[job.index] for job in system.queue), default=None))
 
@@ -144,6 +150,7 @@ class PreemptLowerTiers(Preemptor):
         """Stop a job that was chosen, or grant it its grace."""
         if self.grace_time and job.index not in self._graces:
             self._graces[job.index] = system.now + self.grace_time
+            self._attempts[job.index] = system.ledger.attempts[job.index]
             system.wake(system.now + self.grace_time)
             return
         self._graces.pop(job.index, None)

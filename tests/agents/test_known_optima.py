@@ -12,7 +12,7 @@ SHORT = {"cem": 0.1}
 LEARNED = ("dras-dql", "dras-pg", "dras-a2c", "dras-ppo", "ppo", "dql", "maskable-ppo", "sb3-ppo")
 """Algorithms that come 60 % of the way with the first seed, in about a minute of a core at most."""
 
-OPTIMAL = ("cem",)
+OPTIMAL = ("cem", "dql")
 """Algorithms that come 90 % of the way with each of three seeds."""
 
 

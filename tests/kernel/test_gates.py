@@ -523,6 +523,44 @@ def test_array_limits() -> None:
     assert held(result) == [(3, 0, 5, "JobArrayTaskLimit")]
 
 
+class WhenTheFirstEnds(Gate):
+    """All but the first job wait for its end, and the second one is rejected then."""
+
+    reads_queue = False
+
+    def holds(self, job: Job, system: System) -> Held | None:
+        if job.id in self.early:
+            return Held("First")
+        return Held("Second", never=True) if job.id == 2 else None
+
+    def reset(self, workload: Workload) -> None:
+        self.early = {2, 3, 4}
+
+    def after_end(self, job: Job, system: System) -> list[Job]:
+        self.early.clear()
+        return system.jobs[1:] if job.id == 1 else []
+
+
+def test_a_rejection_lets_the_next_of_an_array_in_before_jobs_behind_it() -> None:
+    """Job 3 is in turn when job 2 is rejected, so it joins the queue before job 4, which is as short."""
+    rows: list[Row] = [(0, 5, 5, 1), (1, 3, 3, 1), (1, 3, 3, 1), (1, 3, 3, 1)]
+    jobs = workload(rows, 1, array_job=[-1, 7, 7, -1], array_limit=[-1, 1, 1, -1])
+    assert starts(jobs, "sjf", gates=(ArrayLimits(), WhenTheFirstEnds())) == [0, -1, 5, 8]
+
+
+def test_an_observer_hears_of_each_job_as_it_joins() -> None:
+    class Hears(Observer):
+        def __init__(self) -> None:
+            self.lengths: list[int] = []
+
+        def on_submit(self, job: Job, system: System) -> None:
+            self.lengths.append(len(system.queue))
+
+    jobs, hears = workload([(0, 5, 5, 2)] + 2 * [(1, 5, 5, 1)], 2, licenses=["x:2", "x", "x"]), Hears()
+    Simulation(jobs, make("fcfs"), licenses={"x": 2}, observers=(hears,)).run()
+    assert hears.lengths == [1, 1, 2]
+
+
 def test_a_stopped_job_frees_its_place_and_its_licence_and_passes_the_gates_again() -> None:
     """Job 1 fails at 4 for good nodes until 6: job 2 has the licence by then, and it waits for its end."""
     jobs = workload([(0, 10, 10, 2), (1, 4, 4, 1)], 3, licenses=["x", "x"])

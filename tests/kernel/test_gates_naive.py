@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
+from unittest import mock
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hpcsimkit.cluster.machines import Machines
+from hpcsimkit.cluster.outages import Outage, Outages
 from hpcsimkit.cluster.partitions import Partition, Partitions
 from hpcsimkit.experiments.parts.registry import make
+from hpcsimkit.jobs import queue
+from hpcsimkit.jobs.job import Job
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.after_jobs import AfterJobs
 from hpcsimkit.kernel.begun import begun_in
-from hpcsimkit.kernel.job_gates import ArrayLimits, BeginTimes, Holds
+from hpcsimkit.kernel.gate import Gate, Held
+from hpcsimkit.kernel.job_gates import ArrayLimits, BeginTimes, Holds, licenses_in
 from hpcsimkit.kernel.simulation import Simulation
+from hpcsimkit.kernel.system import System
 from hpcsimkit.results.result import Result
 from tests.drawn import examples
 from tests.kernel.helpers import Row, workload
@@ -206,3 +213,64 @@ def test_a_begun_run_goes_on_as_the_whole_run(
         again = Simulation(jobs, policy, begun=begun_in(whole, at), **options).run()
         assert again.start_time.tolist() == whole.start_time.tolist()
         assert held_in(again) == held_in(whole)
+
+
+class EachLicence(Gate):
+    """Licences the plain way: about every job that is due, the gate is asked again after every event."""
+
+    columns = ("licenses",)
+
+    def __init__(self, pools: Mapping[str, int]) -> None:
+        self.pools = pools
+
+    def reset(self, workload: Workload) -> None:
+        texts, column = workload.labels["licenses"], workload.column("licenses").tolist()
+        self.asked = [licenses_in(texts[number]) if number >= 0 else {} for number in column]
+        self.due: dict[int, Job] = {}
+        self.holding: dict[int, Job] = {}
+
+    def holds(self, job: Job, system: System) -> Held | None:
+        self.due[job.index] = job
+        for name, number in self.asked[job.index].items():
+            if sum(self.asked[row].get(name, 0) for row in self.holding) + number > self.pools[name]:
+                return Held("Licenses")
+        return None
+
+    def after_start(self, job: Job, system: System) -> Iterable[Job]:
+        self.holding[job.index] = self.due.pop(job.index)
+        return list(self.due.values())
+
+    def after_stop(self, job: Job, system: System) -> Iterable[Job]:
+        del self.holding[job.index]
+        return list(self.due.values())
+
+    after_end = after_stop
+
+
+@pytest.mark.parametrize("policy", ["fcfs", "sjf+easy", "wfp3+easy", "fcfs+conservative", "random+easy"])
+@given(seed=st.integers(0, 2**32))
+@examples(0.4)
+def test_licences_equal_the_plain_way(policy: str, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    count = int(rng.integers(1, 40))
+    columns = {
+        "submit_time": np.sort(rng.integers(0, 60, count)),
+        "run_time": rng.integers(0, 15, count) * rng.integers(0, 2, count),
+        "nodes": rng.integers(1, 5, count),
+        "licenses": rng.integers(-1, 4, count),
+        "begin_time": np.maximum(rng.integers(-50, 50, count), -1),
+    }
+    columns["requested_time"] = columns["run_time"] + rng.integers(1, 9, count)
+    labels = {"licenses": ("a", "a:2", "b", "a,b:2")}
+    jobs, pools = Workload(columns, labels=labels, machine_size=6), {"a": 3, "b": 2}
+    outages = Outages([Outage(int(start), int(start) + 5, nodes=3) for start in (10, 30)])
+    options: dict[str, Any] = {"outages": outages} if seed % 2 else {}
+    together = {"gates": (BeginTimes(),), "licenses": pools}
+    with mock.patch.object(queue, "MANY", 2):
+        found = Simulation(jobs, make(policy), **options, **together, simulator="simpy").run()
+    plain = Simulation(jobs, make(policy), **options, gates=(BeginTimes(), EachLicence(pools))).run()
+    assert attempts(found) == attempts(plain)
+    for name in ("job", "start", "end", "reason"):
+        held = (getattr(result.held, name, np.empty(0)).tolist() for result in (found, plain))
+        assert next(held) == next(held)
+    assert found.passes == plain.passes

@@ -323,6 +323,19 @@ def check(case: Case) -> None:
         assert result.passes == naive.passes
 
 
+def test_the_grace_of_an_attempt_that_another_partition_has_stopped_is_over() -> None:
+    """Both partitions are the same machine; each has granted job 5 a grace when the other one stops it."""
+    soon = [Asked(0, 0, 1, 1, (1, 0), (0,), 0) for _ in range(4)]
+    jobs = [*soon, Asked(0, 0, 1, 1, (1, 0), (1,), 1), Asked(0, 2, 2, 1, (1, 0), (0,), 0)]
+    jobs.append(Asked(0, 0, 1, 1, (1, 0), (0,), 1))
+    policy = Rank(sjf=False, easy=False, preempts=True, mode="requeue", grace=2)
+    parts, wishes = [((0,), 0), ((0,), 0)], [Wishes() for _ in jobs]
+    rules = Rules(anew=False, delay=0, limit=None, checkpoint=1, checkpoint_cost=1, cost=0)
+    case = Case("partitions", [(1, 1)], parts, jobs, rules, policy, False, wishes, {}, [], [])
+    check(case)
+    assert by_the_kit(case).end_time.tolist() == [0, 0, 0, 0, 3, 3, 2]
+
+
 @pytest.mark.parametrize("kind", KINDS)
 @given(data=st.data())
 @examples(4)
