@@ -217,12 +217,18 @@ def _of_children() -> float:
     return used.ru_utime + used.ru_stime
 
 
+def measure_begun(source: str, policy: str, repetitions: int) -> dict[str, float]:
+    """Simulate the running and waiting jobs of a busy instant of a log with SimPy."""
+    return simulators.begun(workload_of(source), policy, repetitions)
+
+
 MEASURES = {
     "simulate": measure_simulation,
     "decide": measure_decisions,
     "read": measure_reading,
     "help": measure_help,
     "compare": measure_compare,
+    "begun": measure_begun,
     "speed": measure_speed,
     "compiled": measure_compiled,
     "evaluate": measure_evaluation,
@@ -319,6 +325,7 @@ ALL = [
     ("preemptive", "philly", "oracle-srtf", 3),
     ("preemptive", "philly", "las", 3),
     ("futures", "500 jobs", "fcfs+easy", 3),
+    ("begun", "HPC2N", "fcfs+easy", 5),
     ("slurm", "20000 jobs", "as-configured", 3),
     ("validated", "20000 jobs", "as-configured", 2),
     ("slurm", "20000 jobs", "as-configured, SimPy", 1),
@@ -421,6 +428,8 @@ def row(case: tuple[str, str, str, int], found: dict[str, Any]) -> str:
         cells.append(f"peak {found['read_mib']:,.0f} MiB")
     if "attempts" in found:
         cells.append(f"{found['attempts']:,} attempts; without outages {found['without']:.3f} s")
+    if "waiting" in found:
+        cells.append(f"{found['running']:,.0f} jobs run and {found['waiting']:,.0f} wait at the beginning")
     if "only_simpy" in found:
         cells.append(f"{found['only_simpy']:.3f} s if all its simulations run on SimPy")
     if "processor" in found:

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["compiled", "evaluated", "first", "futures", "preemptive", "speed", "trials"]
+__all__ = ["begun", "compiled", "evaluated", "first", "futures", "preemptive", "speed", "trials"]
 
 TIRESIAS = "../refs/tiresias/shortest.csv.gz"
 """File of the jobs of Philly, in the folder of logs."""
@@ -178,3 +178,26 @@ def futures(traces: Path, source: str, policy: str, repetitions: int) -> dict[st
     simulate()  # loads the simulator
     seconds, _ = _least(simulate, repetitions)
     return {"seconds": seconds, "per_second": len(drawn) / seconds}
+
+
+def begun(workload: Any, policy: str, repetitions: int) -> dict[str, float]:
+    """Begin a run with about 300 running and 200 waiting jobs of a log, and simulate these with SimPy."""
+    from hpcsimkit import Simulation, make
+    from hpcsimkit.kernel.begun import Begun
+
+    whole = Simulation(workload, make(policy)).run()
+    submit, start, end = whole.submit_time, whole.start_time, whole.end_time
+    instants = np.unique(submit)[::50]
+    waiting = np.array([((submit <= at) & (start > at)).sum() for at in instants])
+    running = np.array([((start <= at) & (end > at)).sum() for at in instants])
+    at = int(instants[np.argmin(abs(running - 300) + abs(waiting - 200))])
+    known = workload.select((submit <= at) & (end > at))
+    started = start[(submit <= at) & (end > at)]
+    state = Begun(at, {row: int(time) for row, time in enumerate(started.tolist()) if time <= at})
+
+    def simulate() -> None:
+        Simulation(known, make(policy), whole.size, begun=state, simulator="simpy").run()
+
+    seconds, _ = _least(simulate, repetitions)
+    count = len(state.started)
+    return {"seconds": seconds, "running": count, "waiting": len(known) - count}

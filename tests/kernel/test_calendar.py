@@ -256,6 +256,20 @@ def test_schedules_equal_naive_ones(policy: str, case: tuple[list[Row], list[tup
     assert_equal(case, policy)
 
 
+@given(cases())
+def test_a_window_is_a_phantom_job_in_the_plan(case: tuple[list[Row], list[tuple[int, int, int]]]) -> None:
+    """Two jobs are in the plan first: three nodes until 10 s, then three until 20 s, which fit no earlier."""
+    rows = case[0]
+    phantoms: list[Row] = [(0, 10, 10, 3), (0, 10, 10, 3)]
+    calendar = Calendar([Window(0, 10, 3), Window(10, 20, 3)])
+    beside = starts(workload([*phantoms, *rows], 4), "fcfs+conservative", walltime="kill")
+    assert beside == [
+        0,
+        10,
+        *starts(workload(rows, 4), "fcfs+conservative", calendar=calendar, walltime="kill"),
+    ]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("policy", ["fcfs", "fcfs+easy", "sjf+easy", "fcfs+conservative"])
 @given(case=cases())
