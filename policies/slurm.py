@@ -88,8 +88,10 @@ class SlurmMultifactor(Order):
 
     Parameters
     ----------
-    age, fair_share, size, attribute, partition, qos : float
-        Weights of the factors, >= 0.
+    age, fair_share, attribute, partition, qos : float
+        Weights of these factors, >= 0. Default: 1000.
+    size : float
+        Weight of the size factor, >= 0. Default: 0.
     max_age : int
         Waiting time at which the age factor reaches 1 [s], >= 1.
     shares : {"equal", "log"} or mapping of str to float

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import importlib
 import io
 import os
-import pkgutil
 import signal
 import sys
 from collections import Counter
@@ -18,14 +16,16 @@ from typing import Any
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 
 from hpcsimkit.compiled import loading
+from tests.interpreted import interpret
 
 ROOT = Path(__file__).resolve().parent.parent
 
 # No limit on the time of an example: it says how busy the machine is. The same examples in every run: a failure is
-# that of a change. `--hypothesis-profile=thorough` has twice as many, `search` draws new ones, and most of them.
+# that of a change. `--hypothesis-profile=thorough` has more, `search` draws new ones, and most of them; `as-found`
+# does not look for a simpler example that fails as well.
 settings.register_profile(
     "suite",
     max_examples=25,
@@ -37,6 +37,7 @@ settings.register_profile(
 )
 settings.register_profile("thorough", settings.get_profile("suite"), max_examples=100)
 settings.register_profile("search", settings.get_profile("suite"), max_examples=2000, derandomize=False)
+settings.register_profile("as-found", settings.get_profile("suite"), phases=(Phase.explicit, Phase.generate))
 settings.load_profile("suite")
 
 
@@ -111,19 +112,7 @@ def interpreted(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """
     from numba.core.dispatcher import Dispatcher
 
-    from hpcsimkit import compiled
-    from hpcsimkit.compiled import compilation
-
-    found = pkgutil.iter_modules(compiled.__path__, "hpcsimkit.compiled.")
-    # All are imported first: who imports a function that is replaced would keep it.
-    for module in [importlib.import_module(each.name) for each in found]:
-        for name, value in list(vars(module).items()):
-            if isinstance(value, Dispatcher):
-                monkeypatch.setattr(module, name, value.py_func)
-    monkeypatch.setattr(compilation, "entry", lambda function, folder, **options: function)
-    monkeypatch.setattr(compilation, "direct", lambda function: function)
-    monkeypatch.setattr(loading, "KINDS", {})
-    monkeypatch.setattr(loading, "DIRECT", {})
+    interpret(monkeypatch)
     yield
     assert loading.KINDS, "no run was compiled"
     assert not any(isinstance(function, Dispatcher) for function in loading.KINDS.values())

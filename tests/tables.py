@@ -5,10 +5,12 @@ Without a name, the names are listed. Logs are read from the folder named by ``H
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,13 +18,19 @@ from typing import Any
 import numpy as np
 
 from hpcsimkit import Machines, Simulation, make
+from hpcsimkit.cluster.files import write_machines
 from hpcsimkit.experiments.comparison.case import Case
+from hpcsimkit.experiments.evaluation.evaluation import AGENT
 from hpcsimkit.experiments.questions.advise import advise
+from hpcsimkit.experiments.questions.evaluate import Evaluated, evaluate
 from hpcsimkit.experiments.source import Source
 from hpcsimkit.experiments.tables import Table
+from hpcsimkit.experiments.training.data import RANDOM
+from hpcsimkit.experiments.training.training import Training
+from hpcsimkit.experiments.training.training_run import TrainingRun
 from hpcsimkit.kernel.restart import Restart
 from hpcsimkit.results.metrics import measure
-from hpcsimkit.workloads import read_philly
+from hpcsimkit.workloads import read_log, read_philly
 
 __all__ = ["TABLES", "TRACES", "simulated"]
 
@@ -111,6 +119,105 @@ ADVICE: Sequence[Callable[[Any], Any]] = (
 """Errors of the middles and of the starts as requested, whether starts are in their windows, and the windows."""
 
 
+@dataclass(frozen=True)
+class Seat:
+    """A seat, the log of its agents, and their baselines: the heuristic behind the seat first."""
+
+    stage: str
+    log: str
+    policies: Sequence[str]
+    jobs: tuple[int, int]
+    """First job and number of jobs of the trainings; those after them are for the test."""
+    cluster: Machines | None = None
+    mask: Mapping[str, Any] = field(default_factory=dict)
+
+    def trained(self, seed: int, place: Path) -> Path:
+        """Return the folder of a training, which goes on or is complete."""
+        first, count = self.jobs
+        machines = place / "machines.csv"
+        if self.cluster is not None:
+            machines.parent.mkdir(parents=True, exist_ok=True)
+            write_machines(self.cluster, machines)
+        training = Training(
+            log=str(TRACES / self.log),
+            machines=None if self.cluster is None else str(machines),
+            skip=first,
+            jobs=count,
+            stage=self.stage,
+            policy=self.policies[0],
+            mask=dict(self.mask),
+            reward={"name": "Improvement", "baseline": self.policies[0]},
+            episodes={"jobs": 256, "warmup": 64},
+            trainer={"algorithm": "ppo", "total_timesteps": STEPS},
+            validation={"windows": 16},
+            seed=seed,
+        )
+        run = TrainingRun(training, training.workloads(), place / f"{self.stage}-{seed}")
+        if not run.finished:
+            run.run(resume=True)
+        return place / f"{self.stage}-{seed}"
+
+    def judged(self, folder: Path) -> Evaluated:
+        """Return the agent of a training beside the baselines on windows of later jobs."""
+        log = read_log(TRACES / self.log)
+        log = log.first(len(log), sum(self.jobs))
+        how: dict[str, Any] = {
+            "sequences": 50,
+            "jobs": 320,
+            "warmup": 64,
+            "metrics": ["mean_bounded_slowdown"],
+        }
+        return evaluate(folder / "best.hpcsim", log, self.policies, self.cluster, **how)
+
+
+STEPS = 200_000
+"""Decisions of each training."""
+
+SEATS = (
+    Seat("gate", LOGS["KTH-SP2"], ["fcfs+easy"], (0, 22_780)),
+    Seat(
+        "preemptor",
+        LOGS["SDSC-SP2"],
+        ["fcfs+easy+preempt(by=queue)", "fcfs+easy"],
+        (0, 43_235),
+        mask={"decline": True},
+    ),
+    Seat(
+        "placement",
+        "openb_pod_list_default.csv.gz",
+        ["fcfs+best-fit+easy", "fcfs+first-fit+easy", "fcfs+worst-fit+easy"],
+        (1000, 5000),
+        Machines.of(2, cpu_milli=96_000, gpu_milli=8000, memory="384 GiB"),
+    ),
+)
+"""The last month of openb fills two of its machines in bursts."""
+
+
+def of_seats(place: Path = Path("results/seats")) -> Table:
+    """Agents at three seats, three seeds each, on windows of jobs that no training has seen."""
+    return Table.of([_row_of(seat, place) for seat in SEATS])
+
+
+def _row_of(seat: Seat, place: Path) -> dict[str, str]:
+    folders = [seat.trained(seed, place) for seed in range(3)]
+    verdicts = [seat.judged(folder).verdicts[0] for folder in folders]
+    means = {name: f"{mean.mean:.4g}" for name, mean in verdicts[0].means.items()}
+    behind, *others = seat.policies
+    learned = [
+        json.loads((folder / "provenance.json").read_text())["learned"]["is_learned"] for folder in folders
+    ]
+    return {
+        "seat": f"`{seat.stage}`",
+        "log": seat.log.partition(".")[0],
+        "agents": ", ".join(f"{each.means[AGENT].mean:.4g}" for each in verdicts),
+        "heuristic behind the seat": f"`{behind}` {means[behind]}",
+        "p": ", ".join(f"{each.comparisons[behind].t_test_holm:.2g}" for each in verdicts),
+        "random agent": means[RANDOM],
+        "other heuristics": ", ".join(f"`{each}` {means[each]}" for each in others) or "-",
+        "learned": f"{sum(learned)} of {len(learned)}",
+    }
+
+
 def simulated(log: str, policy: str, jobs: int | None = None) -> list[float]:
     """Return slowdown, mean wait [s] and longest wait [s] of a policy on a log, or on its first jobs."""
     workload = Source.of_flags({"log": str(TRACES / LOGS[log]), "jobs": jobs}).workload()
@@ -159,6 +266,7 @@ TABLES: Mapping[str, Callable[[], Table]] = {
     "ageing": partial(of_logs, AGEING, PASTS),
     "preemption": of_preemption,
     "advice": of_advice,
+    "seats": of_seats,
     "optima": of_optima,
     **{f"guards-{log}": partial(of_guards, log) for log in ("KTH-SP2", "SDSC-SP2")},
 }

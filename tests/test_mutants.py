@@ -7,8 +7,10 @@ import json
 from pathlib import Path
 
 import pytest
+from coverage import CoverageData
 
 from tests.mutants.__main__ import ROOT, all_faults, equivalent, read, report
+from tests.mutants.covering import MOST, Covering
 from tests.mutants.faults import faults_of
 from tests.mutants.trial import CONCERNED, PACKAGES, Checkout, concerned_by
 
@@ -94,10 +96,32 @@ def test_tests_concerned_exist(root: Path) -> None:
         assert (root / prefix).is_dir()
         assert all((root / place).exists() for place in places)
     for package in PACKAGES:
-        quick = concerned_by(f"{package}/x.py", root, quick=True)
         files = concerned_by(f"{package}/x.py", root)
-        assert files[: len(quick)] == quick
-        assert len(files) == len(set(files)) > len(quick) > 0
+        assert len(files) == len(set(files)) > 5
+
+
+def test_tests_that_run_a_line_are_found_the_quickest_first(tmp_path: Path) -> None:
+    """Line 1 is run when the file is imported, line 2 by two tests and a long one, line 3 by one; another failed."""
+    lines = CoverageData(str(tmp_path / "0.lines"))
+    ran = {
+        "": [1, 4],
+        "slow|run": [2],
+        "quick|run": [2, 3],
+        "quick|setup": [5],
+        "failed|run": [2, 3],
+        "too long|run": [2],
+    }
+    for context, numbers in ran.items():
+        lines.set_context(context)
+        lines.add_lines({"hpcsimkit/kernel/system.py": numbers})
+    lines.write()
+    times = [("slow", 2.5), ("quick", 0.5), ("too long", 2.0 * MOST)]
+    (tmp_path / "0.times").write_text("".join(f"{json.dumps(each)}\n" for each in times))
+    covering = Covering(tmp_path)
+    expected = {1: ["quick", "slow"], 2: ["quick", "slow"], 3: ["quick"], 5: ["quick"], 6: []}
+    for line, tests in expected.items():
+        assert covering.tests_of("hpcsimkit/kernel/system.py", line) == tests, line
+    assert covering.tests_of("hpcsimkit/kernel/clock.py", 1) == []
 
 
 SMALL = "def larger(a, b):\n    return max(a, b)\n"

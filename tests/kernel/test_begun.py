@@ -14,7 +14,7 @@ from hpcsimkit import Machines, Simulation, Workload, default_workload, make
 from hpcsimkit.cluster.outages import Outage, Outages
 from hpcsimkit.cluster.partitions import Partition, Partitions
 from hpcsimkit.errors import ScheduleError, UsageError
-from hpcsimkit.kernel.begun import Begun, begun_at, begun_in
+from hpcsimkit.kernel.begun import Begun, begun_at, begun_in, begun_in_log, remarks_on
 from hpcsimkit.kernel.event_order import DirlabOrder
 from hpcsimkit.kernel.job_gates import ArrayLimits, BeginTimes, Holds
 from hpcsimkit.results.result import Result
@@ -242,6 +242,19 @@ def test_what_does_not_fit_is_an_error_or_starts_later() -> None:
         Simulation(THREE, make("fcfs"), begun=strict).run()
     late = Simulation(THREE, make("fcfs"), begun=Begun(12, {0: 0, 1: 5}, before="log")).run()
     assert late.start_time.tolist() == [0, 10, 19]
+
+
+def test_remarks_on_what_differs_from_the_log() -> None:
+    """Of four jobs submitted by 7 s, the second does not fit at 5 s, and of the last no start is known."""
+    columns = {"submit_time": [0, 1, 2, 3], "run_time": [10, 9, 8, 7], "nodes": [4, 4, 1, 1]}
+    jobs = Workload({**columns, "recorded_wait_time": [0, 4, 60, -1]}, machine_size=4)
+    result = Simulation(jobs, make("fcfs"), begun=begun_in_log(jobs, 7)).run()
+    assert result.start_time.tolist() == [0, 10, 19, -1]
+    assert remarks_on(result) == [
+        "1 jobs submitted by 7 s without a recorded wait: rejected",
+        "1 jobs start later than recorded before 7 s, as the machine is full",
+    ]
+    assert remarks_on(Simulation(jobs, make("fcfs")).run()) == []
 
 
 @pytest.mark.parametrize(

@@ -64,6 +64,11 @@ def take_too_little(system: System) -> None:
     system.start(system.queue.first(), 1)
 
 
+def take_what_is_gone(system: System) -> None:
+    for job in system.queue:
+        system.start(job, job.nodes)
+
+
 def start_rejected(system: System) -> None:
     job = system.queue.first()
     system.reject(job)
@@ -103,7 +108,8 @@ def do_nothing(system: System) -> None:
             "job 1 at t=15 s cannot start: it must be waiting; it started at t=5 s",
         ),
         (start_blindly, ScheduleError, "job 2 at t=7 s needs 3 nodes; 1 are free"),
-        (take_too_little, ScheduleError, "job 1 at t=5 s"),
+        (take_too_little, ScheduleError, "job 1 at t=5 s: 1 does not lie within what is free, or is not"),
+        (take_what_is_gone, ScheduleError, "job 2 at t=7 s needs 3 nodes; 1 are free"),
         (start_rejected, ScheduleError, "job 1 at t=5 s cannot start: it must be waiting; it was rejected"),
         (reject_twice, ScheduleError, "job 1 at t=5 s .*rejected"),
         (wake_the_past, ScheduleError, "t=5 s"),

@@ -226,6 +226,8 @@ def test_wrong_gates() -> None:
         run(jobs, "fcfs", gates=(Confused(True),))
     with pytest.raises(UsageError, match="a reason is needed, found ''"):
         run(jobs, "fcfs", gates=(Confused(Held("")),))
+    with pytest.raises(UsageError, match="a reason is needed, found 7"):
+        run(jobs, "fcfs", gates=(Confused(Held(7)),))  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="it can be asked again only later, found until=0"):
         run(jobs, "fcfs", gates=(Confused(Held("Now", until=0)),))
 

@@ -2,13 +2,13 @@
 
     python -m tests.mutants --count 200
     python -m tests.mutants --paths hpcsimkit/kernel/reservation.py --paths policies/backfill --count 30
-    python -m tests.mutants --count 200 --quick  # then again without, for those that were not noticed:
-    python -m tests.mutants --count 200 --again
+    python -m tests.mutants --count 200 --again  # those that were not noticed, against all tests concerned
 
-The faults are made in a copy of the checkout. For each, only the tests concerned run (`tests.mutants.trial`), until
-one fails. Outcomes are appended to a file of JSON lines; a run with the same seed goes on where it stopped, and one
-with a larger count tries the same faults first. The faults that no test notices are listed at the end. Those that
-change no behaviour stand in ``tests/mutants/equivalent.toml``, each with its reason.
+The faults are made in a copy of the checkout. For each, the quick tests that run its line are tried, the quickest
+first, until one fails (`tests.mutants.covering`: all of them run once before, to see which run which lines).
+Outcomes are appended to a file of JSON lines; a run with the same seed goes on where it stopped, and one with a
+larger count tries the same faults first. The faults that no test notices are listed at the end. Those that change
+no behaviour stand in ``tests/mutants/equivalent.toml``, each with its reason.
 """
 
 from __future__ import annotations
@@ -27,11 +27,15 @@ from typing import Annotated, Any
 
 import typer
 
+from tests.mutants.covering import measured
 from tests.mutants.faults import Fault, faults_of
-from tests.mutants.trial import PACKAGES, Checkout, concerned_by
+from tests.mutants.trial import PACKAGES, Checkout, Outcome, concerned_by
 
 ROOT = Path(__file__).resolve().parents[2]
 EQUIVALENT = Path(__file__).with_name("equivalent.toml")
+
+LIMIT = 1800.0
+"""Time limit of the tests of a fault [s], each of which has one of its own."""
 
 Key = tuple[str, str, str, int]
 
@@ -114,9 +118,10 @@ def mutants(
     count: Annotated[int, typer.Option(help="Number of faults, drawn from all.")] = 200,
     seed: Annotated[int, typer.Option(help="Seed of the draw.")] = 1,
     results: Annotated[Path, typer.Option(help="File of the outcomes, JSON lines.")] = Path("mutants.jsonl"),
-    limit: Annotated[float, typer.Option(help="Least time limit of the tests of a fault [s].")] = 120,
-    quick: Annotated[bool, typer.Option("--quick", help="Run only tests that are listed by file.")] = False,
-    again: Annotated[bool, typer.Option("--again", help="Try the unnoticed again.")] = False,
+    again: Annotated[
+        bool, typer.Option("--again", help="Try the unnoticed again, with all tests concerned.")
+    ] = False,
+    lines: Annotated[Path, typer.Option(help="Folder of what was measured.")] = Path("mutants-lines"),
 ) -> None:
     """Make small faults in the code, and list those that no test concerned notices."""
     signal.signal(
@@ -131,17 +136,12 @@ def mutants(
         if fault.key not in reasons
         and (fault.key not in records or (again and records[fault.key]["word"] == "unnoticed"))
     ]
-    progress, limits = Progress(len(left)), dict[tuple[str, ...], float]()
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
         checkout = Checkout(ROOT, Path(folder))
+        covering, progress = measured(checkout, lines.resolve()), Progress(len(left))
         for fault in left:
-            tests = concerned_by(fault.path, ROOT, quick)
-            if tuple(tests) not in limits:
-                sound = checkout.outcome(tests, None)
-                if sound.word != "unnoticed":
-                    raise typer.BadParameter(f"a test fails without any fault: {sound.test}")
-                limits[tuple(tests)] = max(limit, 3 * sound.seconds)
-            outcome = checkout.outcome(tests, limits[tuple(tests)], fault)
+            tests = concerned_by(fault.path, ROOT) if again else covering.tests_of(fault.path, fault.line)
+            outcome = checkout.outcome(tests, LIMIT, fault) if tests else Outcome("unnoticed", "", 0.0)
             records[fault.key] = {**asdict(fault), **asdict(outcome)}
             with results.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(records[fault.key]) + "\n")

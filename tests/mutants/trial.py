@@ -1,4 +1,4 @@
-"""Trying a fault: a copy of the checkout, and the tests that should notice, the quickest first."""
+"""Trying a fault: a copy of the checkout, and the tests that should notice."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from importlib.util import cache_from_source
 from pathlib import Path
 
 from tests.mutants.faults import Fault
+from tests.mutants.plugin import HANGS
 
 MEMORY = 8 * 1024**3
 """Bytes of memory that the tests of a fault may take: an endless loop may fill a list."""
@@ -101,7 +102,7 @@ class Outcome:
     seconds: float
 
 
-def concerned_by(path: str, root: Path, quick: bool = False) -> list[str]:
+def concerned_by(path: str, root: Path) -> list[str]:
     """Return the files of the tests concerned by a fault in a file, in the order in which they run.
 
     Parameters
@@ -110,14 +111,12 @@ def concerned_by(path: str, root: Path, quick: bool = False) -> list[str]:
         File with the fault.
     root : Path
         The repository.
-    quick : bool
-        Whether folders of tests are left out. Default: False.
     """
     found: dict[str, None] = {}
     for name in next(places for prefix, places in CONCERNED.items() if path.startswith(prefix)):
         if name.endswith(".py"):
             found[name] = None
-        elif not quick:
+        else:
             files = sorted((root / name).rglob("test_*.py"))
             found.update(dict.fromkeys(str(file.relative_to(root)) for file in files))
     return list(found)
@@ -151,7 +150,7 @@ class Checkout:
         Parameters
         ----------
         tests : list of str
-            Files, in the order in which they run.
+            Files or tests, in the order in which they run.
         limit : float or None
             Time limit [s]; None for none.
         fault : Fault, optional
@@ -174,7 +173,12 @@ class Checkout:
         Path(cache_from_source(str(file))).unlink(missing_ok=True)
 
     def _tested(self, tests: list[str], limit: float | None) -> Outcome:
-        command = [sys.executable, "-m", "pytest", "-x", "-q", "--tb=no", "-p", "no:cacheprovider", *tests]
+        listed = self.root.parent / "tests.txt"  # there may be more than a command line can hold
+        listed.write_text("\n".join(tests), encoding="utf-8")
+        plugin = ["-p", "tests.mutants.plugin", "--hypothesis-profile=as-found"]
+        plugin = plugin if (self.root / "tests/mutants").exists() else []
+        options = ["-x", "-q", "--tb=no", "-p", "no:cacheprovider", *plugin]
+        command = [sys.executable, "-m", "pytest", *options, f"@{listed}"]
         began = time.monotonic()
         process = subprocess.Popen(
             command,
@@ -193,8 +197,8 @@ class Checkout:
         finally:
             with_all_it_started(process)
         seconds = time.monotonic() - began
-        if process.returncode == 0:
-            return Outcome("unnoticed", "", seconds)
+        if process.returncode in (0, HANGS):
+            return Outcome("hangs" if process.returncode else "unnoticed", "", seconds)
         first = re.search(r"^(?:FAILED|ERROR) (\S+)", printed, re.MULTILINE)
         return Outcome("noticed", first[1] if first else printed[-500:], seconds)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, ClassVar
@@ -41,6 +42,7 @@ from hpcsimkit.policies import (
     XFactor,
 )  # fmt: skip
 from hpcsimkit.policies.catalogue import CATALOGUE
+from hpcsimkit.policies.dirlab.orders import PublishedF1, PublishedF2
 from tests.kernel.helpers import starts, workload
 
 JOB = Job(index=0, id=1, submit_time=1000, run_time=50, requested_time=100, nodes=4)
@@ -76,6 +78,14 @@ def test_keys(order: Order, key: float) -> None:
 @pytest.mark.parametrize("submit", [0, 1])
 def test_f_orders_take_submission_at_0_as_1(order: Order, key: float, submit: int) -> None:
     assert order.key(JOB._replace(submit_time=submit)) == pytest.approx(key)
+
+
+def test_published_f_orders_take_the_logarithm_of_0() -> None:
+    """As 870 x -1 in F1, and as -infinity in the others."""
+    first = JOB._replace(submit_time=0)
+    assert PublishedF1().key(first) == pytest.approx(8 - 870)
+    assert PublishedF2().key(first) == -math.inf
+    assert PublishedF1().key(JOB) == F1().key(JOB)
 
 
 @pytest.mark.parametrize(

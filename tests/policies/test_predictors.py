@@ -310,17 +310,16 @@ def test_a_mixture_trusts_what_was_right() -> None:
 # --- boosting ----------------------------------------------------------------------------------------------
 
 
-def boosted(refit: int = 100) -> Forecasts:
+def boosted() -> Forecasts:
     """Jobs of one user and request: executable 1 takes 100 s, executable 2 1000 s; one after the other."""
     which = np.random.default_rng(0).integers(1, 3, 320)
     rows: list[Row] = [(place * 2000, int(10 * 10**each), 1500, 1) for place, each in enumerate(which)]
-    forecasts = Forecasts({"boosting": Boosting(refit=refit), "history": History()})
+    forecasts = Forecasts({"boosting": Boosting(refit=100, iterations=40), "history": History()})
     jobs = workload(rows, 1, user=[1] * 320, executable=which.tolist())
     run(jobs, "fcfs", observers=[forecasts])
     return forecasts
 
 
-@pytest.mark.slow
 def test_boosting_learns_what_histories_do_not_see() -> None:
     pytest.importorskip("sklearn")
     forecasts = boosted()

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from hpcsimkit import advise
 from hpcsimkit.experiments.advice.futures import Futures
 from hpcsimkit.experiments.comparison.case import Case
 from hpcsimkit.jobs.workload import Workload
@@ -97,6 +98,28 @@ def test_gates_have_their_own_reasons(tmp_path: Path) -> None:
     found = _reasons(tmp_path, of_array, 4, gates=(ArrayLimits(),))
     assert found == ["", RESOURCES, RESOURCES, RESOURCES]
     assert _reasons(tmp_path, of_array, 1000, gates=(ArrayLimits(),)) == ["", "", *["JobArrayTaskLimit"] * 2]
+
+
+def test_advice_names_the_reasons_of_jobs_and_of_requests(tmp_path: Path) -> None:
+    each = jobs(
+        FULL,
+        WIDE,
+        {"at": 2, "limit": 600},
+        {"at": 2, "partition": "any", "qos": "limited", "run": 90, "limit": 900},  # on gpu1
+        {"at": 2, "partition": "short", "limit": 600, "run": 90},
+        {"at": 30, "partition": "long"},
+    )
+    made = profile(tmp_path)
+    case = Case.of(each, made.policy, made.partitions, **made.options)
+    asked = ("partition=work", "partition=short", "partition=work,qos=limited", "partition=long")
+    requests = [f"time=600,cpus=1,user=ada,group=red,{request}" for request in asked]
+    found = advise(case, 6, futures=2, calibration=0, requests=requests)
+    assert dict(zip(found.table["job_id"], found.table["reason"], strict=True)) == {
+        "2": RESOURCES,
+        "3": PRIORITY,
+    }
+    assert found.table["moved_by"].map(bool).all()
+    assert found.requests["reason"].tolist() == [PRIORITY, NONE, "QOSMaxJobsPerUserLimit", CLOSED]
 
 
 def test_without_the_configuration_there_are_none() -> None:

@@ -113,6 +113,7 @@ USUAL: Mapping[str, tuple[str, str]] = {
     "dispatch": ("RequestsAndMachines", "JobMachine"),
     "inspector": ("InspectorFeatures", "AcceptReject"),
     "gate": ("InspectorFeatures", "AcceptReject"),
+    "placement": ("Places", "Slots"),
     "preemptor": ("RunningJobs", "Slots"),
 }
 """Default encoder and mask of seats with options other than waiting jobs."""

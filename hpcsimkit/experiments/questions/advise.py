@@ -135,7 +135,8 @@ class Advice(Answer):
         probabilities 0.1, 0.5 and 0.9; ``start_time``, the start in the run of the whole log. ``ahead``
         is the number of waiting jobs with an earlier start as requested. Times of a request for which the
         cluster is too small are -1, and so are unknown starts. Jobs of a live queue have the ``reason`` that
-        Slurm states, and ``moved_by``, what could make them start earlier.
+        Slurm states, and ``moved_by``, what could make them start earlier. With Slurm's configuration, other
+        jobs and requests have the ``reason`` for which they wait by its rules, ``None`` if they start now.
         """
         return {"windows": self.table, "requests": self.requests}
 
@@ -418,13 +419,22 @@ class AdviceQuestion(OfCases):
             starts = np.concatenate([arrays["starts"] for arrays in parts])
             return parts[0]["as_requested"], stretched(windows_of(starts), below, above, self.second)
 
+        def reasons(what: str) -> list[str]:
+            """Return the reasons of Slurm's rules; of a run without them, they are empty."""
+            return next(list[str](arrays["reasons"].tolist()) for name, arrays in seen if name == what)
+
         futures = Futures(self.case, result)
         moment = futures.moment(self.second)
+        names = [result.workload.label("id", int(each)) for each in result.workload.id[moment.waiting]]
+        told = dict(zip(names, reasons("waiting"), strict=True)) if self.live is None else self.live.reasons
         table = _table(result.workload, moment.waiting, *windows("waiting"), futures.next_start(moment))
         return Advice(
             self.second,
-            table if self.live is None else _with_reasons(table, self.live.reasons),
-            self._of_requests({number: windows(f"request{number}") for number in self._possible}),
+            _with_reasons(table, told) if self.live is not None or any(told.values()) else table,
+            self._of_requests(
+                {number: windows(f"request{number}") for number in self._possible},
+                {number: reasons(f"request{number}")[-1] for number in self._possible},
+            ),
             running=len(moment.running),
             futures=self.futures,
             known=len(below),
@@ -433,7 +443,9 @@ class AdviceQuestion(OfCases):
             clock="" if (calendar := calendar_of(result.workload)) is None else calendar.text(self.second),
         )
 
-    def _of_requests(self, found: Mapping[int, tuple[Integers, Windows]]) -> pandas.DataFrame:
+    def _of_requests(
+        self, found: Mapping[int, tuple[Integers, Windows]], reasons: Mapping[int, str]
+    ) -> pandas.DataFrame:
         """Return the windows of the requests; -1 for those that can never start."""
         import pandas
 
@@ -446,7 +458,10 @@ class AdviceQuestion(OfCases):
                 times = [round(float(each[-1])) for each in (as_requested, *windows)]
             rows.append([text, columns["nodes"], columns["requested_time"], *times])
         names = ["request", "nodes", "requested_time", "as_requested", "low", "middle", "high"]
-        return pandas.DataFrame(rows, columns=names)
+        table = pandas.DataFrame(rows, columns=names)
+        if not any(reasons.values()):
+            return table
+        return table.assign(reason=[reasons.get(number, "") for number in range(len(table))])
 
 
 SCORES = ("below", "above")
@@ -485,7 +500,11 @@ class FuturesRun(CaseRun):
         for done, start in enumerate(futures.draw(moment, self.count, rng)):
             starts.append(start)
             tell(done + 1)
-        write_seen(folder, starts=np.array(starts), as_requested=futures.as_requested(moment))
+        told = [] if self.first else futures.reasons(moment)
+        reasons = np.array(told, dtype=np.str_)
+        write_seen(
+            folder, starts=np.array(starts), as_requested=futures.as_requested(moment), reasons=reasons
+        )
         return {}
 
     def _scores(self, futures: Futures, tell: Tell) -> tuple[NDArray[Any], NDArray[Any]]:
