@@ -145,6 +145,7 @@ def predict(
     "what-if KTH-SP2.swf.gz --set nodes+=20",
     "what-if march.sacct --machines machines.csv --partitions partitions.txt --set gpu.nodes+=20",
     "what-if march.sacct --partitions partitions.txt --set long.max_time=2d --set short.order=sjf",
+    "what-if march.sacct --slurm conf --set short.split=cpu --set short.max_time=1h",
 )
 @takes(*OF_JOBS, *OF_CLUSTERS, *OF_RUNS, *OF_ENGINES, **_common("<log>-what-if"))
 def what_if(
@@ -154,9 +155,10 @@ def what_if(
         typer.Option(
             "--set",
             metavar="PARTITION.KEY=VALUE",
-            help="Change: nodes, max_nodes, priority, max_time, default_time, order, or a limit such as "
-            "in_use.gpus of a partition, or policy=NAME; with --slurm, a value of Slurm, such as "
-            "slurm.bf_interval=60 or slurm.qos.high.MaxJobsPU=5; += and -= add and subtract; repeat the "
+            help="Change: nodes, machines, max_nodes, priority, max_time, default_time, order, or a limit "
+            "such as in_use.gpus of a partition, or policy=NAME; added, split, merged or removed=PARTITION, "
+            "which gives or takes the jobs, such as debug.merged=cpu; with --slurm, a value of Slurm, such "
+            "as slurm.bf_interval=60 or slurm.qos.high.MaxJobsPU=5; += and -= add and subtract; repeat the "
             "option for several.",
         ),
     ] = None,
@@ -170,9 +172,9 @@ def what_if(
 ) -> None:
     """Measure the effect of a change of the cluster.
 
-    Simulates the same jobs before and after changes of the cluster, of the orders of partitions, or of the
-    policy. Prints the mean waits of all jobs and by partition, QOS, account and user, and their differences
-    with confidence intervals by blocks of weeks. Writes them as what-if.csv.
+    Simulates the same jobs before and after changes of the cluster, of its partitions, of their orders, or
+    of the policy. Prints the mean waits of all jobs and by partition, QOS, account and user, and their
+    differences with confidence intervals by blocks of weeks. Writes them as what-if.csv.
     """
     from hpcsimkit.errors import UsageError
     from hpcsimkit.experiments.questions.what_if import ChangeQuestion

@@ -18,7 +18,9 @@ OF_PARTITIONS = ("PriorityJobFactor", "QOS")
 """Values of partitions that belong to no partition of the cluster."""
 
 
-def changed(conf: Configuration, changes: Mapping[str, str]) -> Configuration:
+def changed(
+    conf: Configuration, changes: Mapping[str, str], new: Mapping[str, str] | None = None
+) -> Configuration:
     """Return a configuration with other values.
 
     Parameters
@@ -29,6 +31,8 @@ def changed(conf: Configuration, changes: Mapping[str, str]) -> Configuration:
         New values by name: ``PriorityWeightAge``, ``bf_interval``, ``qos.high.MaxJobsPU``,
         ``account.chem.GrpTRES``, ``user.ada.MaxJobs``, ``partition.cpu.PriorityJobFactor``. A limit of -1 is
         none.
+    new : mapping of str to str, optional
+        Names of new partitions, each with that of the partition whose values it has. Default: none.
 
     Raises
     ------
@@ -41,22 +45,24 @@ def changed(conf: Configuration, changes: Mapping[str, str]) -> Configuration:
     >>> conf.values
     {'schedulerparameters': 'bf_interval=60', 'priorityweightage': '7'}
     """
-    new = copy.copy(conf)
-    new.values, new.qos = dict(conf.values), dict(conf.qos)
-    new.partitions, new.notes = list(map(dict, conf.partitions)), Counter(conf.notes)
+    found = copy.copy(conf)
+    found.values, found.qos = dict(conf.values), dict(conf.qos)
+    found.partitions, found.notes = list(map(dict, conf.partitions)), Counter(conf.notes)
+    for partition, like in (new or {}).items():
+        _add_partition(found, partition, like)
     for name, value in changes.items():
         kind, _, rest = name.partition(".")
         if not rest:
-            _change_value(new, name, value)
+            _change_value(found, name, value)
         elif kind == "qos":
-            _change_qos(new, *_halves(name, rest), value)
+            _change_qos(found, *_halves(name, rest), value)
         elif kind in ("account", "user"):
-            _change_associations(new, kind, *_halves(name, rest), value)
+            _change_associations(found, kind, *_halves(name, rest), value)
         elif kind == "partition":
-            _change_partition(new, *_halves(name, rest), value)
+            _change_partition(found, *_halves(name, rest), value)
         else:
             raise UsageError(f"{name!r}: one of qos, account, user and partition is needed, found {kind!r}")
-    return new
+    return found
 
 
 def _halves(name: str, rest: str) -> tuple[str, str]:
@@ -124,6 +130,13 @@ def _change_associations(conf: Configuration, kind: str, name: str, key: str, va
         shares = found.shares() if key.lower() == "fairshare" else one.shares
         each[place] = replace(one, limits=kept | found.limits, shares=shares)
     conf.associations = Associations(tuple(each))
+
+
+def _add_partition(conf: Configuration, name: str, like: str) -> None:
+    """Add a partition with the values of another one, if there is none of its name."""
+    parts = {part["partitionname"]: part for part in conf.partitions}
+    if name not in parts:
+        conf.partitions.append(parts[like] | {"partitionname": name, "default": "NO"})
 
 
 def _change_partition(conf: Configuration, name: str, key: str, value: str) -> None:

@@ -97,7 +97,7 @@ class Slurm(Rules):
         """
         return _Made(read_configuration(folder), column).profile()
 
-    def changed(self, changes: Mapping[str, str]) -> Slurm:
+    def changed(self, changes: Mapping[str, str], new: Mapping[str, str] | None = None) -> Slurm:
         """Return the cluster with other values of its configuration; the partitions stay as they are.
 
         Parameters
@@ -105,6 +105,9 @@ class Slurm(Rules):
         changes : mapping of str to str
             New values by name, such as ``{"bf_interval": "60", "qos.high.MaxJobsPU": "5"}``; see
             :func:`~hpcsimkit.slurm.changes.changed`.
+        new : mapping of str to str, optional
+            Names of partitions that a run has besides, each with that of the partition whose
+            ``PriorityJobFactor`` and ``QOS`` it has. Default: none.
 
         Raises
         ------
@@ -113,7 +116,7 @@ class Slurm(Rules):
         """
         if self.configuration is None:
             raise UsageError("changes of Slurm need a configuration that was read from a folder")
-        made = _Made(changed(self.configuration, changes), self.partitions.column).profile()
+        made = _Made(changed(self.configuration, changes, new), self.partitions.column).profile()
         return replace(made, partitions=self.partitions)
 
     @property

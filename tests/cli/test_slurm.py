@@ -107,6 +107,24 @@ def test_what_if_and_predict(cli: CLI, here: Path) -> None:
     )
 
 
+def test_partitions_are_an_axis(cli: CLI, here: Path) -> None:
+    """One of four jobs waits 190 s; with the GPU node of ``short`` not at all, but a GPU job after it 40 s.
+
+    Another file in the folder makes other cells.
+    """
+    words = ("sweep", "day.sacct", "--slurm", "conf", "-p", "as-configured", "--question", "what-if")
+    axis = "question.set=short.merged=long,short.removed=long"
+    outcome = cli(*words, "--axis", axis, "--no-report", "--out", "out")
+    assert outcome.code == 0, outcome.err
+    cells = pandas.read_csv(here / "out" / "cells.csv").set_index("question.set")
+    assert cells["mean_wait_before"].tolist() == [47.5, 47.5]
+    assert cells["mean_wait_after"].to_dict() == {"short.merged=long": 10, "short.removed=long": 47.5}
+    write(here / "conf", conf=CONF.replace("bf_interval=15", "bf_interval=20"))
+    assert cli(*words, "--axis", axis, "--no-report", "--out", "other").code == 0
+    others = pandas.read_csv(here / "other" / "cells.csv")
+    assert not {*others["cell"]} & {*cells["cell"]}
+
+
 def test_in_an_experiment(cli: CLI, here: Path) -> None:
     (here / "sub").mkdir()
     (here / "sub" / "e.toml").write_text(

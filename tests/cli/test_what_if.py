@@ -82,6 +82,18 @@ def test_without_partitions(cli: CLI, weeks: Path) -> None:
         ("order=sjf", "'order=sjf': PARTITION.order=NAME is needed"),
         ("1.policy=sjf", "'1.policy=sjf': policy=NAME; a partition has an order is needed"),
         ("policy=sfj", "unknown policy 'sfj'; nearest: srf, sqf, spf"),
+        ("1.removed=", "'1.removed=': removed=PARTITION is needed, found none"),
+        ("1.merged=3", "unknown partition '3'; known: 1, 2"),
+        ("3.removed=1", "unknown partition '3'; known: 1, 2"),
+        ("1.removed=1", "1.removed needs another partition, found the same"),
+        ("3.split=4", "unknown partition '4'; known: 1, 2"),
+        ("3,4.split=1", "a partition needs a name without a comma, found '3,4'"),
+        ("merged=1", "'merged=1': PARTITION.merged=NAME is needed"),
+        ("1.merged+=2", "'1.merged+=2': a name after merged= is needed, found +="),
+        ("machines=n1", "'machines=n1': PARTITION.machines is needed"),
+        ("1.machines-=n1", "partition '1' has no machine 'n1'"),
+        ("1.machines=n[1-", "Nodes needs a list such as gpu[01-04],login, found 'n[1-'"),
+        ("1.machines=n1", "partition '1' needs a number of nodes, found no machines to choose from"),
         ("1.nodes", "a change such as gpu.nodes+=20 or long.max_time=2d is needed, found '1.nodes'"),
     ],
 )
@@ -90,6 +102,27 @@ def test_mistakes_are_one_line(cli: CLI, weeks: Path, change: str, message: str)
         cli("what-if", "weeks.swf", "--partitions", "two.toml", "--set", change).line() == f"--set: {message}"
     )
     assert not (weeks / "results").exists()
+
+
+def test_merged_split_and_removed(cli: CLI, weeks: Path) -> None:
+    """Waits of all 9 jobs: before the changes 1000 s. Jobs that the other partition admits not are not compared.
+
+    With the others in one partition, job 9 waits 200 s, unless its limit is too long. In partition 3, the
+    jobs of the first two weeks do not wait.
+    """
+    common = ("what-if", "weeks.swf", "--partitions", "two.toml")
+    for changes, after, more in (
+        (("1.merged=2",), 200 / 9, ()),
+        (("1.removed=2",), 200 / 9, ()),
+        (("1.removed=2", "2.max_time=5m"), 0, ("3 jobs may run only before the change: not compared",)),
+        (("3.split=1", "3.max_time=200", "3.nodes=4"), 700 / 9, ()),
+    ):
+        words = [word for change in changes for word in ("--set", change)]
+        outcome = cli(*common, *words, "--out", "out", "--overwrite")
+        assert outcome.code == 0, outcome.err
+        table = pandas.read_csv(weeks / "out" / "what-if.csv")
+        assert table["after"][0] == pytest.approx(after)
+        assert [line for line in outcome.out.splitlines() if "not compared" in line] == [*more]
 
 
 def test_another_order_and_another_policy(cli: CLI, tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -83,6 +84,46 @@ def test_a_what_if_of_a_limit(made: Slurm) -> None:
     assert answer.table.iloc[0][["before", "after"]].tolist() == [28.5, 0]
     with pytest.raises(UsageError, match="a change of slurm needs the policy as-configured"):
         what_if(rows, ["slurm.bf_interval=3"], "fcfs", made.partitions)
+
+
+BUSY = (
+    *({"nodes": 5, "cpus": 8, "run": 600, "limit": 600}, {"cpus": 8, "run": 600, "limit": 600}),
+    {"at": 3, "cpus": 8},
+)
+"""Jobs of 600 s on all of ``work``, and one of 60 s, when the main loop may run again."""
+
+THREE = ({"partition": "long", "cpus": 8},) * 3
+"""Jobs of ``long``, which has two nodes."""
+
+
+@pytest.mark.parametrize(
+    ("rows", "changes", "before", "after"),
+    [
+        (THREE, ["long.merged=work"], [0, 0, 60], [0, 0, 0]),
+        (THREE, ["short.merged=long"], [0, 0, 60], [0, 0, 0]),
+        (THREE, ["short.removed=long"], [0, 0, 60], [0, 0, 60]),
+        (THREE, ["long.machines+=n1"], [0, 0, 60], [0, 0, 0]),
+        (BUSY, ["quick.split=work", "quick.machines=gpu[1-2]", "quick.max_time=60"], [0, 0, 600], [0, 0, 3]),
+        (BUSY, ["quick.added=work", "quick.machines=gpu1"], [0, 0, 600], [0, 0, 3]),
+        (BUSY, ["quick.split=work", "quick.machines=gpu1", "quick.max_time=59"], [0, 0, 600], [0, 0, 600]),
+    ],
+)
+def test_other_partitions(
+    made: Slurm, rows: tuple[Any, ...], changes: list[str], before: list[int], after: list[int]
+) -> None:
+    answer = what_if(jobs(*rows), changes, made.policy, made.partitions)
+    assert answer.before.start_time.tolist() == before
+    assert answer.after.start_time.tolist() == after
+
+
+def test_a_new_partition_has_the_values_of_the_other_one(made: Slurm) -> None:
+    """Jobs of the new partition have its QOS, until it is changed: 6 GPUs at once."""
+    new = made.changed({"partition.quick.PriorityJobFactor": "3"}, {"quick": "gpu"})
+    assert new.factors["quick"] == 3 and new.partition_qos["quick"] == "ofgpu"
+    rows = jobs(*[{"partition": "gpu", "user": user, "gpus": 4} for user in ("cleo", "dan")])
+    for more, start in ((), 60), (["slurm.partition.quick.QOS=normal"], 0):
+        answer = what_if(rows, ["quick.split=gpu", *more], made.policy, made.partitions)
+        assert answer.after.start_time.tolist() == [0, start]
 
 
 def test_a_partition_may_have_the_name(made: Slurm) -> None:

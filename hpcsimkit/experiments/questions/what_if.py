@@ -14,7 +14,9 @@ from numpy.typing import NDArray
 
 from hpcsimkit.cluster.base import Cluster, Nodes
 from hpcsimkit.cluster.machines import Machines
+from hpcsimkit.cluster.moves import MOVES, Move, moved
 from hpcsimkit.cluster.partitions import Partition, Partitions
+from hpcsimkit.cluster.scontrol import expanded
 from hpcsimkit.engine.engines import Engine
 from hpcsimkit.engine.store import Store
 from hpcsimkit.errors import UsageError, WorkloadError, nearest
@@ -47,14 +49,15 @@ CHANGE = re.compile(
 SLURM = "slurm"
 OF_SLURM = re.compile(rf"{SLURM}\.(?P<key>[^=]*?[^-+=\s])\s*=\s*(?P<value>.*)")
 RESOURCES = ("nodes", "cpus", "gpus", "memory")
+ALONE = re.compile(rf".*\.({'|'.join(MOVES)})\s*=?")
 TIME = re.compile(r"(\d{1,9})([smhdw]?)")
 SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 WEEK = SECONDS["w"]
 
 TIMES = ("max_time", "default_time")
 NUMBERS = ("nodes", "max_nodes", "priority")
-NAMES = ("order", "policy")
-KEYS = (*NUMBERS, *TIMES, *NAMES)
+NAMES = ("order", "policy", *MOVES)
+KEYS = (*NUMBERS, *TIMES, *NAMES, "machines")
 EXAMPLES = (*KEYS, *(f"{limit}.gpus" for limit in LIMITS))
 
 HEADINGS = ("mean wait", "jobs", "before [s]", "after [s]", "difference [s]", "95 % interval [s]")
@@ -76,7 +79,8 @@ class Change(NamedTuple):
     sign : {"", "+", "-"}
         Whether the value replaces the present one, is added to it, or is subtracted from it.
     value : int or str
-        Number, time [s], memory [bytes], or name of an order or of a policy.
+        Number, time [s], memory [bytes], list of machines such as ``n[1-4],big``, or name of an order, of a
+        policy, or of another partition, for one of `MOVES`; see :class:`~hpcsimkit.cluster.moves.Move`.
     """
 
     partition: str
@@ -99,6 +103,8 @@ class Change(NamedTuple):
         (Change(partition='gpu', key='nodes', sign='+', value=20), 172800)
         >>> Change.of("gpu.in_use.memory=1 TB")
         Change(partition='gpu', key='in_use.memory', sign='', value=1000000000000)
+        >>> Change.of("debug.merged=cpu").move
+        Move(partition='debug', kind='merged', other='cpu')
         >>> Change.of("gpu.node=3")
         Traceback (most recent call last):
         ...
@@ -109,10 +115,16 @@ class Change(NamedTuple):
             return cls(SLURM, of_slurm["key"], "", of_slurm["value"])
         found = CHANGE.fullmatch(text.strip())
         if found is None:
+            if (alone := ALONE.fullmatch(text.strip())) is not None:
+                raise UsageError(f"{text!r}: {alone[1]}=PARTITION is needed, found none")
             raise UsageError(f"a change such as gpu.nodes+=20 or long.max_time=2d is needed, found {text!r}")
         partition, key, sign, value = (found[name] or "" for name in ("partition", "key", "sign", "value"))
         if key not in KEYS and "." not in key:
             raise UsageError(f"{text!r}: unknown key {key!r}{nearest(key, EXAMPLES)}")
+        if key == "machines":
+            if not partition:
+                raise UsageError(f"{text!r}: PARTITION.machines is needed")
+            return cls(partition, key, sign, value.strip())
         if key in NAMES:
             return cls._named(text, partition, key, sign, value.strip())
         try:
@@ -122,11 +134,11 @@ class Change(NamedTuple):
 
     @classmethod
     def _named(cls, text: str, partition: str, key: str, sign: str, name: str) -> Change:
-        """Return the change of an order or of the policy."""
+        """Return the change of an order, of the policy, or of the partitions."""
         if sign:
             raise UsageError(f"{text!r}: a name after {key}= is needed, found {sign}=")
         if bool(partition) == (key == "policy"):
-            needed = "policy=NAME; a partition has an order" if partition else "PARTITION.order=NAME"
+            needed = "policy=NAME; a partition has an order" if partition else f"PARTITION.{key}=NAME"
             raise UsageError(f"{text!r}: {needed} is needed")
         return cls(partition, key, sign, name)
 
@@ -134,6 +146,11 @@ class Change(NamedTuple):
     def of_slurm(self) -> bool:
         """Whether a value of Slurm's configuration is changed, not one of a partition of that name."""
         return self.partition == SLURM and self.key not in KEYS and self.key.partition(".")[0] not in LIMITS
+
+    @property
+    def move(self) -> Move | None:
+        """What happens to the partition and its jobs; None for another change."""
+        return Move(self.partition, self.key, str(self.value)) if self.key in MOVES else None
 
     def applied(self, present: int | None) -> int | str:
         """Return the new value."""
@@ -159,7 +176,8 @@ def changed_cluster(cluster: AnyCluster, changes: Sequence[Change]) -> AnyCluste
     """Return a cluster with changes, one after the other; a change of the policy leaves it as it is.
 
     Additional machines of a partition equal its last one; as many of its last machines are removed, from all
-    partitions that share them.
+    partitions that share them. With the largest time of a partition, its default time is lowered. Partitions
+    are added, split, merged and removed as :class:`~hpcsimkit.cluster.moves.Move` says.
 
     Raises
     ------
@@ -181,11 +199,14 @@ def _changed(cluster: AnyCluster, change: Change) -> AnyCluster:
     if not isinstance(cluster, Partitions):
         if change.partition or change.key != "nodes":
             raise UsageError(
-                f"{change.key} of a partition needs --partitions FILE; without, change nodes or policy"
+                f"{change.key} of a partition needs --partitions FILE or --slurm FOLDER; without, change "
+                "nodes or policy"
             )
         if isinstance(cluster, Machines):
             return _resized(cluster, range(len(cluster)), change)
         return Nodes(int(change.applied(cluster.size)))
+    if (move := change.move) is not None:
+        return move.on(cluster)
     names = cluster.names
     if change.partition not in names:
         raise UsageError(f"unknown partition {change.partition!r}{nearest(change.partition, names)}")
@@ -195,9 +216,26 @@ def _changed(cluster: AnyCluster, change: Change) -> AnyCluster:
     part = cluster.parts[place]
     limits, _, name = change.key.rpartition(".")
     present = getattr(part, limits) if limits else vars(part)
-    value: Any = change.applied(present.get(name))
-    new = replace(part, **({limits: {**present, name: value}} if limits else {name: value}))
+    value: Any
+    if name == "machines":
+        value = _machines(change, getattr(cluster.views[place].cluster, "names", ()))
+    else:
+        value = change.applied(present.get(name))
+    changes = {limits: {**present, name: value}} if limits else {name: value}
+    if name == "max_time" and part.default_time is not None:
+        changes["default_time"] = min(part.default_time, value)
+    new = replace(part, **changes)
     return replace(cluster, parts=[new if each is part else each for each in cluster.parts])
+
+
+def _machines(change: Change, present: Sequence[str]) -> list[str]:
+    """Return the names of the machines of a partition."""
+    names = expanded(str(change.value))
+    if change.sign != "-":
+        return [*dict.fromkeys([*(present if change.sign else ()), *names])]
+    if missing := [name for name in names if name not in present]:
+        raise UsageError(f"partition {change.partition!r} has no machine {missing[0]!r}")
+    return [name for name in present if name not in names]
 
 
 def _resized(machines: Machines, numbers: Sequence[int], change: Change) -> Machines:
@@ -388,7 +426,7 @@ class ChangeQuestion(OfCases):
         """Cases before and after the change, each with the jobs that may run on its cluster."""
         return {
             "before": replace(self.case, jobs=self.case.jobs.select(_fitting(self.case))),
-            "after": replace(self.changed, jobs=self.case.jobs.select(_fitting(self.changed))),
+            "after": replace(self.changed, jobs=self.changed.jobs.select(_fitting(self.changed))),
         }
 
     def look(self, case: Case, folder: Path) -> None:
@@ -469,19 +507,29 @@ def changed_case(case: Case, changes: Sequence[str]) -> Case:
         A change is invalid.
     """
     asked = [Change.of(text) for text in changes]
-    changed = changed_cluster(case.cluster, asked)
+    changed, jobs = changed_cluster(case.cluster, asked), case.jobs
+    moves = [move for change in asked if (move := change.move) is not None]
     if isinstance(changed, Partitions):
+        assert isinstance(case.cluster, Partitions)
         changed = case.source.with_orders(changed)
-    after = replace(case, options=replace(case.setup, cluster=changed))
-    of_slurm = {change.key: str(change.value) for change in asked if change.of_slurm}
-    if of_slurm:
-        policy = case.policy
-        profile = policy.profile if isinstance(policy, SlurmScheduler) else None
-        if not isinstance(profile, Slurm):
-            raise UsageError(f"a change of slurm needs the policy as-configured (--slurm), found {case.name}")
-        after = replace(after, given=profile.changed(of_slurm).policy)
+        jobs = moved(jobs, case.cluster, changed, moves)
+    after = replace(case, jobs=jobs, options=replace(case.setup, cluster=changed))
+    after = replace(after, given=_configured(case, asked, moves) or case.given)
     names = [str(change.value) for change in asked if change.key == "policy"]
     if not names:
         return after
     case.source.policy_named(names[-1])  # an unknown name is an error here
     return replace(after, name=names[-1], given=None)
+
+
+def _configured(case: Case, changes: Sequence[Change], moves: Sequence[Move]) -> Policy | None:
+    """Return the policy of a changed configuration of Slurm; None if it is not changed."""
+    of_slurm = {change.key: str(change.value) for change in changes if change.of_slurm}
+    new = {move.partition: move.other for move in moves if move.is_new}
+    policy = case.policy
+    profile = policy.profile if isinstance(policy, SlurmScheduler) else None
+    if isinstance(profile, Slurm):
+        return profile.changed(of_slurm, new).policy if of_slurm or new else None
+    if of_slurm:
+        raise UsageError(f"a change of slurm needs the policy as-configured (--slurm), found {case.name}")
+    return None

@@ -40,8 +40,8 @@ WORKLOADS = 4
 POLICIES = 64
 """Number of policies that a process keeps for further cells."""
 
-OF_POLICIES = ("allow_code", "import_from", "machines", "placement")
-"""Settings of an experiment that determine its policies; a placement needs machines."""
+OF_POLICIES = ("allow_code", "import_from", "machines", "partition_column", "placement", "slurm")
+"""Settings of an experiment that determine its policies; a placement needs machines or a profile."""
 
 NOT_OF_JOBS = (*RUN_KEYS, "warmup", "cooldown", "metrics", "placement")
 """Settings of an experiment that do not change the jobs of a log."""

@@ -22,7 +22,7 @@ from hpcsimkit.experiments.comparison.experiment import Experiment, JobsOfExperi
 from hpcsimkit.experiments.parts import registry
 from hpcsimkit.experiments.progress import show_tasks
 from hpcsimkit.experiments.settings.checked_table import Problem
-from hpcsimkit.experiments.source import sha256_of
+from hpcsimkit.experiments.source import HASHES, sha256_of
 from hpcsimkit.experiments.sweep.axes import PERIOD, POLICY, QUESTION, REPLICATES, SEED, Axis, axes_of
 from hpcsimkit.experiments.sweep.cell import Cell, SimulationCell
 from hpcsimkit.experiments.sweep.draws import may_draw
@@ -444,8 +444,8 @@ class _Identities:
         found: dict[str, Any] = {}
         if own := self.sweep.own_metrics:
             found["metrics"] = identity_of(own)
-        for name, expected in (("log", self.sweep.sha256), ("machines", self.sweep.machines_sha256)):
-            path = settings.get(name)
+        for name, digest in HASHES.items():
+            path, expected = settings.get(name), getattr(self.sweep, digest)
             if isinstance(path, str):
                 found[name] = self._sha256(path)
                 if expected is not None and path == getattr(self.sweep, name) and found[name] != expected:
