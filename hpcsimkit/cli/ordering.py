@@ -26,6 +26,11 @@ from hpcsimkit.cli.flags import (
 from hpcsimkit.errors import UsageError
 from hpcsimkit.io.printable import show, warn
 
+OF_SLURM = (
+    "of Slurm's configuration, machines, partitions and time limits hold; priorities, limits of QOS and "
+    "accounts, and both loops for --beside as-configured only"
+)
+
 FORMER = typer.Option(hidden=True)
 """Option of version 1.0 without effect."""
 
@@ -42,6 +47,7 @@ def _factor(option: str, text: str) -> float:
     "learn KTH-SP2.swf.gz --out my-scheduler --workers 2",
     "learn KTH-SP2.swf.gz --times 10 --times 100 --seconds 300 --out my-scheduler",
     "learn march.sacct --machines machines.csv --partitions partitions.txt --out my-scheduler",
+    "learn march.sacct --slurm conf --beside as-configured --out my-scheduler",
     "learn KTH-SP2.swf.gz --objective 'mean wait time' --longest-wait 1.2x --out my-scheduler",
     "compare KTH-SP2.swf.gz -p fcfs+easy -p learned:my-scheduler/policy.json",
 )
@@ -85,7 +91,9 @@ def _factor(option: str, text: str) -> float:
     ),
     out=option(str, "FOLDER", "Results folder.  [results/<log>-learned]", *("--out", "-o")),
     **of(*(name for name in OF_JOBS if name != "load_factor")),
-    **of("machines", "partitions", "partition_column", "placement", "workers", "allow_code", *OF_RUNS),
+    **of(
+        "machines", "partitions", "slurm", "partition_column", "placement", "workers", "allow_code", *OF_RUNS
+    ),
 )
 def learn(
     source: Source = None,
@@ -128,6 +136,8 @@ def learn(
     workload = study_settings.workload()
     if not quiet:
         show(*console.loaded(workload, study_settings.cluster))
+        if study_settings.slurm is not None:
+            show(OF_SLURM)
     out = settings["out"]
     place = Path(out) if out else RESULTS / f"{workload.name}-learned"
     study = Study(study_settings, workload, place, sys.orig_argv)

@@ -8,6 +8,8 @@ from pathlib import Path
 import pandas
 import pytest
 
+from hpcsimkit.experiments.learn.settings import Learning
+from hpcsimkit.slurm.scheduler import SlurmScheduler
 from tests.cli.conftest import CLI
 from tests.slurm.small import CONF, write
 from tests.slurm.snapshots import configuration
@@ -160,7 +162,16 @@ def test_a_folder_and_the_name_belong_together(cli: CLI, here: Path) -> None:
         "unknown policy 'as-configured'"
         in cli("compare", "day.sacct", "-p", "as-configured", "--out", "o").line()
     )
-    assert "--slurm" in cli("learn", "day.sacct", "--slurm", "conf").err
+
+
+def test_learn_takes_the_cluster(cli: CLI, here: Path) -> None:
+    """Rules run on its machines and in its partitions; what is configured can be tested beside them."""
+    outcome = cli("learn", "day.sacct", "--slurm", "conf", "--beside", "as-configured")
+    assert "at least 3 weeks are needed to learn" in outcome.line()
+    assert "7 machines" in outcome.out and "for --beside as-configured only" in outcome.out
+    settings = Learning(log="day.sacct", slurm="conf", beside=["as-configured"])
+    assert isinstance(settings.policy_named("as-configured"), SlurmScheduler)
+    assert settings.setup.cluster == settings.profile.partitions and settings.setup.walltime == "kill"
 
 
 def test_a_real_day(cli: CLI, tmp_path: Path, shared: Path) -> None:

@@ -107,6 +107,7 @@ class Study:
                 name: self.goal.keeps_limit(outcome["test"][name], outcome["test"][REFERENCE])
                 for name in self._kept(outcome)
             }
+            outcome["slurm"] = self.settings.slurm is not None
             outcome["sensitivity"] = self._sensitivity(outcome)
             self._write(outcome, provenance)
         return outcome
