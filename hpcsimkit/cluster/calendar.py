@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from itertools import accumulate
+from itertools import accumulate, islice
 from typing import Any
 
 import numpy as np
@@ -40,7 +40,7 @@ class Window:
         any characters. Default: none.
     users, accounts : tuple of str or int
         Users and accounts (column ``group``) for whose jobs the nodes are reserved, by name or number; with
-        both, a job needs one of each. By default, the nodes are gone for all. On machines only.
+        both, a job needs one of each. By default, the nodes are gone for all.
     name : str
         Name, for pictures and messages. Default: none.
     """
@@ -183,19 +183,48 @@ class Calendar:
         return Calendar(windows, self.notes)
 
     def check_nodes(self, cluster: AnyCluster) -> None:
-        """Raise a UsageError if the windows do not fit a cluster of homogeneous nodes."""
+        """Raise a UsageError if the windows do not fit a cluster of homogeneous nodes without numbers."""
+        self._check_counts(cluster)
+        for each in self.windows:
+            if each.reserved:
+                raise UsageError(
+                    f"window from {each.start} to {each.end} s: reservations for users or accounts need"
+                    f" machines, or homogeneous nodes without partitions: {cluster!r}"
+                )
+
+    def numbered(self, cluster: Nodes) -> Calendar:
+        """Return the windows by their beginning, each with the first nodes that no other one has meanwhile.
+
+        Raises
+        ------
+        UsageError
+            The windows do not fit the cluster.
+        """
+        self._check_counts(cluster)
+        numbered: list[Window] = []
+        under_way: list[Window] = []
+        for window in sorted(self.windows, key=lambda each: each.start):
+            under_way = [each for each in under_way if each.end > window.start]
+            taken = {number for each in under_way for number in each.machines}
+            left = (number for number in range(cluster.count) if number not in taken)
+            under_way.append(replace(window, machines=tuple(islice(left, window.nodes))))
+            numbered.append(under_way[-1])
+        return Calendar(numbered, self.notes)
+
+    def _check_counts(self, cluster: AnyCluster) -> None:
+        """Raise a UsageError if there are windows on machines, or on more nodes than there are."""
         if not isinstance(cluster, Nodes):
             raise UsageError(f"a calendar needs homogeneous nodes or machines, found {cluster!r}")
         for each in self.windows:
-            who = f"window from {each.start} to {each.end} s"
             if each.machines:
+                who = f"window from {each.start} to {each.end} s"
                 found = f"found machine {each.machines[0]!r}"
                 raise UsageError(f"{who}: the cluster has homogeneous nodes, {found}")
-            if each.reserved:
-                raise UsageError(f"{who}: reservations for users or accounts need machines: {cluster!r}")
         for time, gone in self.steps:
             if gone > cluster.count:
-                raise UsageError(f"windows at {time} s: {gone} nodes are gone at once, of {cluster.count}")
+                raise UsageError(
+                    f"windows at {time} s: {gone} nodes are gone or reserved at once, of {cluster.count}"
+                )
 
     @property
     def outages(self) -> list[PlannedOutage]:

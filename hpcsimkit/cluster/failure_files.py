@@ -60,6 +60,7 @@ OF_LANL = re.compile(r"(\d{1,2})/(\d{1,2})/(\d{2}|\d{4}) (\d{1,2}):(\d{2})(?::(\
 RULED = re.compile(r"-+( +-+)*\s*")
 NUMBER = re.compile(r"\d{1,12}")
 OPEN = -1
+UNKNOWN = ("", "unknown", "none")
 
 STOPS, DRAINS, OTHER = range(3)
 
@@ -224,7 +225,8 @@ def read_failures(path: str | os.PathLike[str], *, cluster: str | None = None) -
     sieve = Sieve(table, strict=False)
     _choose(sieve, cluster)
     kinds = _kinds(sieve)
-    dated = not all(map(NUMBER.fullmatch, map(str.strip, table.columns["start"])))
+    given = {cell.strip() for cell in table.columns["start"]}
+    dated = not all(NUMBER.fullmatch(cell) or cell.lower() in UNKNOWN for cell in given)
     start = sieve.parse("start", _moment if dated else _second)
     end = sieve.parse("end", _moment if dated else _second)
     sieve.leave_out(start == OPEN, "without a beginning", "a beginning", table.columns["start"])
@@ -338,7 +340,7 @@ def _kind(state: str) -> int:
 
 
 def _second(cell: str) -> int:
-    if cell.lower() in ("", "unknown", "none"):
+    if cell.lower() in UNKNOWN:
         return OPEN
     if not NUMBER.fullmatch(cell) or int(cell) > TIME_LIMIT:
         raise UsageError(f"a whole number of seconds needed, found {shown(cell)}")

@@ -26,6 +26,7 @@ from hpcsimkit.kernel.decision import Decision
 from hpcsimkit.kernel.event_order import TextbookOrder
 from hpcsimkit.kernel.given_policy import GivenPolicy, name_of, policy_of
 from hpcsimkit.kernel.guard import Guard, guarded
+from hpcsimkit.kernel.numbered_nodes import with_numbers, without_numbers
 from hpcsimkit.kernel.observers import Observer
 from hpcsimkit.kernel.partitioned import run_of
 from hpcsimkit.kernel.past import has_past
@@ -114,6 +115,7 @@ class Simulation:
             self._check()
         self.cluster = as_cluster(self.setup.cluster, workload)
         with guarded(self.name):
+            self._counted = self._number_nodes()
             begun = self._beginning()
         self.setup = replace(self.setup, begun=begun, begin_at=None)
         rules = self.setup.event_order.name
@@ -427,7 +429,7 @@ class Simulation:
         verify(
             self, result, run.system.ledger.rejected, None if self.setup.service_time is None else run.served
         )
-        self._finished = result
+        self._finished = without_numbers(result) if self._counted else result
 
     def _made(self, system: System) -> Result:
         """Return the result of a run in which no event is left."""
@@ -483,6 +485,15 @@ class Simulation:
     def another(self, policy: Policy) -> Simulation:
         """Return a run of another policy with otherwise equal parameters and without observers."""
         return type(self)(self.workload, policy, setup=replace(self.setup, cluster=self.cluster))
+
+    def _number_nodes(self) -> bool:
+        """Give numbers to homogeneous nodes if the calendar reserves some; return whether it does."""
+        cluster, calendar = with_numbers(self.cluster, self.setup.calendar, self.workload)
+        if cluster is self.cluster:
+            return False
+        self.cluster = cluster
+        self.setup = replace(self.setup, cluster=cluster, calendar=calendar)
+        return True
 
     def _beginning(self) -> Begun | None:
         """Return the state in which the run begins, if it does not begin empty."""

@@ -17,6 +17,7 @@ from hpcsimkit.cluster.opaque import AnyCluster
 from hpcsimkit.cluster.partitions import Partitions
 from hpcsimkit.jobs.constraint import counted, satisfied
 from hpcsimkit.jobs.workload import Workload
+from hpcsimkit.kernel.numbered_nodes import NumberedNodes, nodes_alone
 from hpcsimkit.kernel.verified_capacity import Excess, Use, excess
 from hpcsimkit.results.placements import Placements
 from hpcsimkit.results.result import Result
@@ -279,10 +280,11 @@ def _wrong_allocations(cluster: Machines, jobs: _Jobs, placements: Placements) -
     outside = (machine < 0) | (machine >= len(cluster))
     for item in jobs.first(outside) if len(outside) else ():
         yield f"{jobs.starts(job[item])} on machine number {machine[item]}, of {len(cluster)}"
-    requests, count = _Requests.of(jobs.workload, cluster), placements.machine_count
+    workload = nodes_alone(jobs.workload) if isinstance(cluster, NumberedNodes) else jobs.workload
+    requests, count = _Requests.of(workload, cluster), placements.machine_count
     wrong = np.where(requests.pooled, count == 0, count != requests.machines)
     wrong |= _with_wrong_amounts(cluster, requests, placements)
-    wrong |= _without_features(cluster, jobs.workload, requests, placements)
+    wrong |= _without_features(cluster, workload, requests, placements)
     twice = job * len(cluster) + machine
     if (twice[1:] <= twice[:-1]).any():  # seldom: most allocations are in order of the machines
         twice.sort()

@@ -119,7 +119,7 @@ class FittingCandidates(SettlingBackfiller):
     Parameters
     ----------
     guarded : bool
-        Whether only jobs that are expected to end before the reservation are offered; False by default.
+        Whether only jobs that are expected to end before the reservation are offered. Default: False.
     relax : float
         Permitted delay of the blocked job as a share of its waiting time, >= 0; see :class:`PublishedEASY`.
     slots : int

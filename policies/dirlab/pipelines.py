@@ -68,13 +68,13 @@ def published(
     order : str
         Name of one of its orders; see :data:`~hpcsimkit.policies.dirlab.orders.ORDERS`.
     backfilling : bool
-        Whether its EASY backfilling is used; False by default.
+        Whether its EASY backfilling is used. Default: False.
     candidates : Order, optional
         Order in which backfilling examines waiting jobs; by default the order of submission.
     inspector : Inspector or External, optional
         Inspector of selected jobs; by default there is none.
     max_rejections : int, optional
-        Maximum number of times a job is held, 72 by default; None for no limit.
+        Maximum number of times a job is held; None for no limit. Default: 72.
 
     Examples
     --------

@@ -159,7 +159,7 @@ class Dispatch(Policy):
         The order in which jobs fill the slots; by default first come, first served.
     distinct : bool
         Whether only the first of several jobs with equal resource demands and requested times is offered, so
-        that a hundred equal jobs do not fill the slots; False by default.
+        that a hundred equal jobs do not fill the slots. Default: False.
 
     Examples
     --------

@@ -30,3 +30,12 @@ def test_a_calendar_on_the_command_line_and_in_toml(tmp_path: Path, cli: CLI) ->
     experiment = Experiment.read(tmp_path / "x.toml")
     assert experiment.setup.record["calendar"] == [{"start": 10, "end": 90}]
     assert experiment.windows == Calendar([Window(10, 90)])
+
+
+def test_a_reservation_on_homogeneous_nodes(tmp_path: Path, cli: CLI) -> None:
+    """User 1 waits for the end of the window of user 7; tables of jobs name no machines."""
+    (tmp_path / "log.swf").write_text("; MaxProcs: 4\n1 0 -1 50 4 -1 -1 4 60 -1 1 1 1 -1 -1 -1 -1 -1\n")
+    (tmp_path / "course.toml").write_text("[[calendar]]\nstart = 10\nend = 90\nnodes = 2\nusers = [7]\n")
+    assert cli("compare", "log.swf", "-p", "fcfs", "--calendar", "course.toml", "--out", "a", "-q").code == 0
+    heading, job = (tmp_path / "a" / "jobs" / "fcfs.csv").read_text().splitlines()
+    assert ",90," in job and "machines" not in heading

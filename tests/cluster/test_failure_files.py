@@ -49,12 +49,13 @@ def test_events_of_slurm(text: str, tmp_path: Path) -> None:
 
 
 def test_states_in_which_nodes_are_there(tmp_path: Path) -> None:
-    text = "node,start,end,state\na,1,2,IDLE+POWERED_DOWN\na,1,2,PLANNED\na,1,2,MAINT\na,1,2,DOWN+DRAIN\na,3,3,DOWN\n"
+    text = "node,start,end,state\na,1,2,IDLE+POWERED_DOWN\na,1,2,PLANNED\na,1,2,MAINT\na,1,2,DOWN+DRAIN\na,3,3,DOWN\na,Unknown,9,DOWN\n"
     log = read(tmp_path, text)
     assert [each.drain for each in log.listed] == [True, False]
     assert log.notes == {
         "in the state 'IDLE+POWERED_DOWN'": 1,
         "in the state 'PLANNED'": 1,
+        "without a beginning (first: line 7)": 1,
         "without any time (first: line 6)": 1,
     }
 

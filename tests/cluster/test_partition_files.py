@@ -10,8 +10,9 @@ import pytest
 
 from hpcsimkit import Machines
 from hpcsimkit.cluster.partition_files import read_partitions
-from hpcsimkit.cluster.partitions import Partition
+from hpcsimkit.cluster.partitions import Partition, Partitions
 from hpcsimkit.errors import UsageError
+from hpcsimkit.jobs.workload import Workload
 
 MACHINES = Machines.of(3, cpus=4) + Machines.of(1, "gpu", cpus=8)
 
@@ -208,3 +209,11 @@ def test_limits_and_weights_in_toml(tmp_path: Path) -> None:
         (tmp_path / "p.toml").write_text(table.replace("{cpus = 1, gpus = 8.5}", wrong))
         with pytest.raises(UsageError, match=r"p.toml:1: partition 'a': billing needs numbers of at least 0"):
             read_partitions(tmp_path / "p.toml", WITH_GPUS)
+
+
+def test_lists_with_partitions_that_do_not_exist() -> None:
+    """The first job names one beside another one, the third names no other one, the fourth names none."""
+    columns = {"submit_time": [0] * 4, "run_time": [1] * 4, "nodes": [1] * 4, "partition": [0, 1, 2, -1]}
+    jobs = Workload(columns, labels={"partition": ("a,x", "a,b", "x")})
+    parts = Partitions([Partition("a", nodes=1), Partition("b", nodes=1)])
+    assert parts.partly_unknown(jobs).tolist() == [True, False, False, False]

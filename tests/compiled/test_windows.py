@@ -133,5 +133,5 @@ def test_a_partition_over_all_nodes() -> None:
 @pytest.mark.parametrize("simulator", ["simpy", "compiled"])
 def test_windows_beyond_the_cluster_are_refused(simulator: str) -> None:
     calendar = Calendar([Window(5, 9, 70)])
-    with pytest.raises(UsageError, match="windows at 5 s: 70 nodes are gone at once, of 64"):
+    with pytest.raises(UsageError, match="windows at 5 s: 70 nodes are gone or reserved at once, of 64"):
         Simulation(long_queue(9), make("fcfs"), calendar=calendar, simulator=simulator).run()

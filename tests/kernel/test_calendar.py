@@ -192,12 +192,10 @@ def test_wrong_calendars() -> None:
         UsageError, match=r"window from 10 to 20 s: the machines of Machines\(4: 4 cpus\) must"
     ):
         run(jobs, "fcfs", cluster=Machines.of(4, cpus=1), calendar=DRAIN)
-    with pytest.raises(UsageError, match="windows at 12 s: 5 nodes are gone at once, of 4"):
+    with pytest.raises(UsageError, match="windows at 12 s: 5 nodes are gone or reserved at once, of 4"):
         run(jobs, "fcfs", calendar=Calendar([Window(10, 20, 3), Window(12, 15, 2)]))
     with pytest.raises(UsageError, match="the cluster has homogeneous nodes, found machine 'node1'"):
         run(jobs, "fcfs", calendar=Calendar([Window(10, 20, machines=("node1",))]))
-    with pytest.raises(UsageError, match="reservations for users or accounts need machines: Nodes"):
-        run(jobs, "fcfs", calendar=Calendar([Window(10, 20, users=(1,))]))
     partitions = Partitions([Partition("a", nodes=4), Partition("b", nodes=4)])
     placed = Workload({**jobs.columns, "partition": [1]}, labels={"partition": ("a", "b")})
     with pytest.raises(UsageError, match="a calendar needs homogeneous nodes or machines"):

@@ -241,6 +241,10 @@ def test_features_by_hand() -> None:
     run(workload(rows, 8, user=[1, 1, 1, 1]), "fcfs", observers=[Watch()])
     last = [round(value, 3) for value in found[3].values()]
     assert last[:16] == [80, 30, 10, 80, 20, 40, 20, 6, 3, 2, 1, 1, 10, 10, 1, 20]
+    day, week = 0.00436332, 0.000623331  # sines of one 1 440th and one 10 080th of a turn
+    assert list(found[3].values())[16:] == pytest.approx(
+        [1 - day**2 / 2, day, 1 - week**2 / 2, week], abs=1e-7
+    )
     assert list(found[0].values())[:11] == [99, 99, 99, 99, 99, 99, 99, 2, 2, 1, 0]
 
 

@@ -238,12 +238,22 @@ def test_a_job_that_uses_none_of_the_first_resource_has_no_service() -> None:
 TIERS = [(0, 30, 30, 2), (1, 30, 30, 2), (5, 10, 10, 2)]
 
 
+UNEQUAL = [(0, 30, 30, 3), (1, 30, 30, 1), (5, 10, 10, 1)]
+
+
 @pytest.mark.parametrize(
-    ("first", "stopped"),
-    [("youngest", 1), ("oldest", 0), ("least_lost", 1), ("smallest", 0), ("placement", 0)],
+    ("first", "rows", "stopped"),
+    [
+        *((first, TIERS, stopped) for first, stopped in (("youngest", 1), ("oldest", 0), ("least_lost", 1))),
+        ("smallest", TIERS, 0),
+        ("placement", TIERS, 0),
+        ("oldest", UNEQUAL, 0),
+        ("least_lost", UNEQUAL, 1),
+        ("smallest", UNEQUAL, 1),
+    ],
 )
-def test_first_choice_of_a_preemptor(first: str, stopped: int) -> None:
-    jobs = workload(TIERS, 4, queue=[0, 0, 1])
+def test_first_choice_of_a_preemptor(first: str, rows: list[Row], stopped: int) -> None:
+    jobs = workload(rows, 4, queue=[0, 0, 1])
     result = run(jobs, Pipeline(FCFS(), preemptor=PreemptLowerTiers(first=first)))  # type: ignore[arg-type]
     assert result.attempts is not None
     assert result.attempts.count(3).tolist() == [1 + (stopped == 0), 1 + (stopped == 1), 1]

@@ -203,6 +203,7 @@ def test_gantt_draws_tests() -> None:
         ("fcfs+easy+tests(seconds=[])", "seconds needs a whole number"),
         ("fcfs+easy+tests(seconds='x')", "seconds needs a whole number"),
         ("fcfs+easy+tests(users=0)", "users needs a share above 0"),
+        ("fcfs+easy+tests(users=many)", "users needs a share above 0, at most 1, found 'many'"),
         ("fcfs+easy+tests(largest=2)", "largest needs a share above 0"),
         ("fcfs+easy+tests(restartable='mine')", "no column 'mine'"),
         ("fcfs+tests", "tests need a backfiller with reservations"),

@@ -38,6 +38,11 @@ GB = 10**9
 TWO = Machines(["gpu", "cpu"], ["cpus", "gpus", "memory"], [[4, 2, 8 * GB], [8, 0, 8 * GB]])
 
 
+def test_homogeneous_nodes_have_no_resources_in_use() -> None:
+    jobs = Workload({"submit_time": [0], "run_time": [10], "nodes": [1]}, machine_size=1)
+    assert busy(Simulation(jobs, make("fcfs")).run(), "gpus").time.tolist() == []
+
+
 @pytest.fixture
 def result() -> Result:
     """Three jobs on two machines, and one that is rejected; machine ``gpu`` has 4 CPUs, 2 GPUs and 8 GB,
