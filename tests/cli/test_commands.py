@@ -124,7 +124,7 @@ def test_every_shared_option_has_a_group() -> None:
 
 LEFT_OUT = {
     "train": {*OF_JOBS, *OF_CLUSTERS} - {"allow_code"},  # keys of its file
-    "learn": {"load_factor", "slurm"},  # a study changes the load itself
+    "learn": {"load_factor"},  # a study changes the load itself
     "validate": {"load_factor"},  # a record has the load that it has
     "explain": {*OF_CLUSTERS} - {"allow_code"},  # decisions of one pipeline
 }
