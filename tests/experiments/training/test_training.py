@@ -205,6 +205,20 @@ def test_seats_without_a_number_of_slots() -> None:
         seated(make("sjf"), External(), "dispatch", None)
 
 
+@pytest.mark.parametrize(
+    ("stage", "policy", "encoder"),
+    [
+        ("order", "fcfs+easy", "QueueWindow"),
+        ("gate", "fcfs+easy", "InspectorFeatures"),
+        ("placement", "fcfs+best-fit+easy", "Places"),
+        ("preemptor", "fcfs+easy+preempt", "RunningJobs"),
+    ],
+)
+def test_default_encoders_see_the_options_of_their_seat(stage: str, policy: str, encoder: str) -> None:
+    training = Training(stage=stage, policy=policy)  # type: ignore[arg-type]
+    assert type(training.environment_parts[0]).__name__ == encoder
+
+
 def test_seats_that_are_not_there() -> None:
     with pytest.raises(UsageError, match=r"BestFitBinPacking\(\) has no order seat"):
         seated(make("bfbp"), External(), "order", 8)
