@@ -13,7 +13,7 @@ from hpcsimkit.kernel.decision import Decision
 from hpcsimkit.kernel.system import System
 from hpcsimkit.policies.placing.packing import DominantShare
 
-__all__ = ["StartOrHold", "delays"]
+__all__ = ["StartOrHold", "delays", "releases"]
 
 Times = NDArray[np.float64]
 Amounts = NDArray[np.int64]
@@ -107,7 +107,7 @@ class StartOrHold(Encoder):
         def encode(decision: Decision, out: Observation) -> None:
             rows = [job.index for job in queue.oldest(slots)]
             of_jobs, time = out[: len(rows)], times[rows]
-            free, ends, released = _releases(system)
+            free, ends, released = releases(system)
             fitting = (asked[rows] <= free).all(axis=1)
             harm = delays(asked[rows], time, free, np.minimum(ends, farthest), released) / time
             of_jobs[:, : AREA + 1] = known[rows]
@@ -126,7 +126,7 @@ class StartOrHold(Encoder):
         return np.stack([np.log(times), areas], axis=1)
 
 
-def _releases(system: System) -> tuple[Amounts, Times, Amounts]:
+def releases(system: System) -> tuple[Amounts, Times, Amounts]:
     """Return the total free resources, and the expected remaining times and resources of the running jobs.
 
     A job past its expected end is expected to end in a second.
@@ -171,31 +171,32 @@ def delays(asked: Amounts, times: Times, free: Amounts, ends: Times, released: A
     array([[0., 4.],
            [0., 0.]])
     """
-    instants = np.concatenate([[0.0], ends, times])
-    order = instants.argsort(kind="stable")
-    instants = instants[order]
-    changes = np.concatenate([free[None], released, np.zeros_like(asked)])  # waiting jobs may end then
-    levels = changes[order].cumsum(axis=0)
-    alone = _first(levels[None], asked, instants)[0]
+    order = ends.argsort(kind="stable")
+    instants = np.concatenate([[0.0], ends[order]])
+    levels = np.concatenate([free[None], released[order]]).cumsum(axis=0)
     fitting = np.flatnonzero((asked <= free).all(axis=1))
-    taken = (instants < times[fitting, None])[:, :, None] * asked[fitting, None]
-    found = np.zeros((len(asked), len(asked)))
-    found[fitting] = _first(levels - taken, asked, instants) - alone
+    alone, found = np.zeros(len(asked)), np.zeros((len(asked), len(asked)))
+    for of_resource, level in zip(asked.T, levels.T, strict=True):
+        before = _first(level, of_resource, instants)
+        beside = _first(level, of_resource[fitting, None] + of_resource, instants)
+        after = np.maximum(before, times[fitting, None])  # as soon as the job has ended, or without waiting
+        alone = np.maximum(alone, before)
+        found[fitting] = np.maximum(found[fitting], np.minimum(beside, after))
+    found[fitting] -= alone
     np.fill_diagonal(found, 0.0)
     return found
 
 
-def _first(levels: Amounts, asked: Amounts, instants: Times) -> Times:
-    """Return the first instant at which each job fits, shape (cases, jobs).
+def _first(level: NDArray[np.int64], asked: NDArray[np.int64], instants: Times) -> Times:
+    """Return the first instant at which an amount of a resource is available, infinity if never.
 
     Parameters
     ----------
-    levels : array of int64, shape (cases, instants, resources)
-        Available capacity from each instant on, in each case.
-    asked : array of int64, shape (jobs, resources)
-        Resource demands of the jobs.
+    level : array of int64, shape (instants,)
+        Available amount from each instant on, ascending.
+    asked : array of int64
+        Requested amounts.
     instants : array of float64, shape (instants,)
         Instants, ascending [s].
     """
-    enough = (levels[:, None] >= asked[:, None]).all(axis=3)
-    return instants[enough.argmax(axis=2)]
+    return np.append(instants, np.inf)[level.searchsorted(asked)]

@@ -14,6 +14,7 @@ TRAINERS: Catalogue[type[Any]] = Catalogue(
     "hpcsimkit.algorithms",
     {
         "ppo": "hpcsimkit.agents.training.ppo:PPO",
+        "taught-ppo": "hpcsimkit.agents.training.taught_ppo:TaughtPPO",
         "spinning-up-ppo": "hpcsimkit.agents.training.spinning_up:SpinningUpPPO",
         "schedinspector": "hpcsimkit.agents.schedinspector.trainer:InspectorTrainer",
         "prompt-inspector": "hpcsimkit.agents.schedinspector.trainer:PromptInspectorTrainer",

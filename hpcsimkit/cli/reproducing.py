@@ -19,6 +19,7 @@ from hpcsimkit.reproductions.papers import SYSTEMS
     "reproduce dras ALCF-Theta-2022.swf.gz HPC2N-2002-2.2-cln.swf.gz --out dras",
     "reproduce cush --quick",
     "reproduce cush --baselines",
+    "reproduce cush openb_pod_list_default.csv.gz philly-muri-trace1.csv --plus",
 )
 def reproduce(
     system: Annotated[
@@ -57,6 +58,14 @@ def reproduce(
             "--subsamples",
             help="Train only the agents for wait and utilisation, and judge them on several random "
             "subsamples of each unseen day (masked-ppo only).",
+        ),
+    ] = False,
+    plus: Annotated[
+        bool,
+        typer.Option(
+            "--plus",
+            help="Train only CuSH+, one network for any number of jobs, and judge it on job sets of many "
+            "sizes and on jobs of the given logs of openb and Philly (cush only).",
         ),
     ] = False,
     workers: Annotated[
@@ -101,7 +110,7 @@ def reproduce(
     system = Path(system).resolve().name if system not in SYSTEMS else system
     if not logs and kind.needs_logs:
         raise UsageError(f"{system} needs {kind.logs_needed}")
-    flags = {"full": full, "rivals": rivals, "subsamples": subsamples}
+    flags = {"full": full, "rivals": rivals, "subsamples": subsamples, "plus": plus}
     chosen = [flag for flag, given in flags.items() if given]
     for flag in chosen:
         if flag not in kind.flags:

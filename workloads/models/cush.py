@@ -9,7 +9,7 @@ fitted to the heuristics' rows of its table 1 and are a substitute, not the auth
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -24,7 +24,7 @@ from hpcsimkit.workloads.readers.cells import amount
 from hpcsimkit.workloads.readers.records import read_records
 from hpcsimkit.workloads.readers.tables import Table
 
-__all__ = ["CUSH_KINDS", "CUSH_SYSTEMS", "DEMANDS", "CushJobSets", "CushNode", "read_job_sets"]
+__all__ = ["CUSH_KINDS", "CUSH_SYSTEMS", "DEMANDS", "CushJobSets", "CushNode", "job_set_of", "read_job_sets"]
 
 Numbers = NDArray[np.float64]
 
@@ -160,6 +160,43 @@ class CushJobSets:
         most, least = rng.random(self.jobs) ** demand.power, demand.other * rng.random(self.jobs)
         cpus_first = rng.integers(0, 2, self.jobs) == 0
         return np.where(cpus_first, [most, least], [least, most])
+
+
+def job_set_of(
+    name: str, rng: np.random.Generator, times: Column, requests: Mapping[str, Column], totals: Sequence[int]
+) -> Workload:
+    """Return a job set with given run times and requests, and with submissions as dense as in CuSH's sets.
+
+    All jobs are submitted, uniformly, within a quarter of the time that a full cluster would need for their
+    work, as those of :class:`CushJobSets` are on average. Both job types have equal probability.
+
+    Parameters
+    ----------
+    name : str
+        Name of the set.
+    rng : numpy.random.Generator
+        Random number generator of submissions and types.
+    times : array of int64
+        Run times [s], at least 1.
+    requests : mapping of str to array of int64
+        Requested units of ``cpus`` and ``gpus`` in all.
+    totals : sequence of int
+        CPUs and GPUs of the cluster.
+
+    Examples
+    --------
+    >>> requests = {"cpus": np.array([1, 4]), "gpus": np.array([8, 1])}
+    >>> w = job_set_of("two", np.random.default_rng(1), np.array([100, 60]), requests, [16, 8])
+    >>> w.column("gpus").tolist(), bool((w.submit_time < (100 + 60 * 4 / 16) / 4).all())
+    ([8, 1], True)
+    """
+    cpus, gpus = (requests[resource] for resource in RESOURCES)
+    shares = np.maximum(*(each / total for each, total in zip((cpus, gpus), totals, strict=True)))
+    window = max(1, int((times * shares).sum() / 4))
+    arrival = rng.integers(0, window, len(times))
+    kind = rng.integers(0, len(CUSH_KINDS), len(times))
+    step = f"submissions drawn from {window} s"
+    return _job_set(name, step, np.arange(len(times)), arrival, times, cpus, gpus, kind)
 
 
 def read_job_sets(path: str | os.PathLike[str]) -> list[Workload]:

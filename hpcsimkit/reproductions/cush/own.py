@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -24,21 +25,25 @@ from hpcsimkit.engine.store import Store
 from hpcsimkit.engine.task import Tell
 from hpcsimkit.envs.scenario import Scenario
 from hpcsimkit.errors import UsageError
+from hpcsimkit.jobs.columns import Column
+from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.kernel.policy import Policy
 from hpcsimkit.kernel.system import System
 from hpcsimkit.reproductions.plans.catalogue import part
 from hpcsimkit.reproductions.plans.comparisons import Comparison, runs_by_use
+from hpcsimkit.reproductions.plans.findings import PaperFindings
 from hpcsimkit.reproductions.plans.logs import Logs, each_once, name_among
 from hpcsimkit.reproductions.plans.planned import PaperReproduction
 from hpcsimkit.reproductions.rivals import Field
 from hpcsimkit.reproductions.scores import Scores
 from hpcsimkit.reproductions.sequences import Meeting, SequenceSet
 from hpcsimkit.results.metrics import measure
-from hpcsimkit.workloads.models.cush import CUSH_SYSTEMS, read_job_sets
+from hpcsimkit.workloads import read_log
+from hpcsimkit.workloads.models.cush import CUSH_SYSTEMS, job_set_of, read_job_sets
 
 PROBLEM, PAPER, TAUGHT = CushProblem(), CushSettings(), TaughtSettings()
-"""Problem and settings as the report states them."""
+"""Problem and settings as the report states them, as well as `PLUS`."""
 
 NTAT, WAIT, REWARD = "mean_ntat", "mean_wait_time", "reward"
 
@@ -50,6 +55,12 @@ MEASURED = (NTAT, WAIT, "mean_response_time")
 
 VALIDATION, UNSEEN = 101, 102
 """Keys of the random streams for validation and test sets; trainings use other streams."""
+
+LOG_NAMES = {"openb": "openb", "philly": "Philly"}
+"""Names of logs in tables, by the beginning of the file name."""
+
+CORES, WHOLE = 22, 1000
+"""Cores of a CPU of Sierra's nodes, and thousandths of a core or a GPU."""
 
 DECISIONS = 30
 """Approximate number of decisions with a choice of the job selector in a simulation."""
@@ -78,9 +89,12 @@ def system_of(path: Path) -> Literal["sierra", "summit"]:
 
 @dataclass(frozen=True)
 class Trial:
-    """Job sets of a problem: of a system with trained agents, of a file, or of Sierra with changes."""
+    """Job sets of a problem: of a system with trained agents, of a file, of Sierra changed, or for CuSH+.
 
-    kind: Literal["system", "file", "swept"]
+    Those for CuSH+ differ in the number of jobs; with a path, run times and requests are those of a log.
+    """
+
+    kind: Literal["system", "file", "swept", "plus"]
     problem: CushProblem
     scale: Any
     seed: int
@@ -88,7 +102,11 @@ class Trial:
 
     @property
     def name(self) -> str:
-        return self.problem.system.capitalize() if self.path is None else name_among(self.path, {})
+        problem = self.problem
+        if self.kind != "plus":
+            return problem.system.capitalize() if self.path is None else name_among(self.path, {})
+        found = problem.system.capitalize() if self.path is None else name_among(self.path, LOG_NAMES)
+        return f"{found}, {problem.jobs} jobs"
 
     @property
     def label(self) -> str:
@@ -99,8 +117,13 @@ class Trial:
         ['sierra', 'summit-16-nodes-horizon-2']
         """
         problem, usual = self.problem, CushProblem(system=self.problem.system)
-        nodes = f"-{problem.nodes}-nodes" * (problem.nodes != usual.nodes)
-        return f"{problem.system}{nodes}" + f"-horizon-{problem.horizon}" * (problem.horizon != usual.horizon)
+        log = "" if self.kind != "plus" or self.path is None else f"{name_among(self.path, LOG_NAMES)}-"
+        changes = [
+            f"-{getattr(problem, name)}-{word}" if word != "horizon" else f"-horizon-{problem.horizon}"
+            for name, word in {"nodes": "nodes", "jobs": "jobs", "horizon": "horizon"}.items()
+            if getattr(problem, name) != getattr(usual, name)
+        ]
+        return f"{log}{problem.system}{''.join(changes)}"
 
     @property
     def trained(self) -> bool:
@@ -116,6 +139,10 @@ class Trial:
         """Test sets, on which no agent is trained; jobs request the same shares of any cluster."""
         if self.kind == "swept":
             return self._drawn("swept-unseen", UNSEEN, self.scale.sweep_unseen)
+        if self.kind == "plus" and self.path is not None:
+            return self._of_log(self.path)
+        if self.kind == "plus" and self.problem.jobs != PROBLEM.jobs:
+            return self._drawn("unseen", UNSEEN, self.scale.plus_unseen)
         return self._drawn("unseen", UNSEEN, self.scale.unseen)
 
     @cached_property
@@ -138,11 +165,34 @@ class Trial:
         rng = np.random.default_rng([self.seed, purpose])
         return SequenceSet(f"{self.label}-{part}", tuple(self.problem.scenarios(rng, count)))
 
+    def _of_log(self, path: Path) -> SequenceSet:
+        """Return job sets with run times and requests of jobs drawn from a log."""
+        problem, rng = self.problem, np.random.default_rng([self.seed, UNSEEN])
+        node = CUSH_SYSTEMS[problem.system]
+        totals = [node.cpus * problem.nodes, node.gpus * problem.nodes]
+        log = read_log(path)
+        times, requests = np.maximum(log.run_time, 1).astype(np.int64), _requests_of(log, totals)
+        rows = rng.integers(0, len(times), (self.scale.plus_unseen, problem.jobs))
+        sets = [
+            job_set_of(
+                f"{self.label}-{number}",
+                rng,
+                times[some],
+                {name: requests[name][some] for name in requests},
+                totals,
+            )
+            for number, some in enumerate(rows)
+        ]
+        return SequenceSet(f"{self.label}-unseen", tuple(map(problem.scenario, sets)))
+
     @property
     def variables(self) -> dict[str, Any]:
         return {"log": self, "problem": self.problem}
 
     def line(self) -> str:
+        if self.kind == "plus":
+            words = "with run times and requests of the log's jobs, " * (self.path is not None)
+            return f"{self.name}: {len(self.unseen.scenarios)} job sets, {words}on {self.problem.nodes} nodes"
         if self.path is not None:
             count = len(self.given.scenarios)
             return f"{self.name}: {count} job set{'s' * (count != 1)} for {self.problem.system.capitalize()}"
@@ -160,6 +210,25 @@ class Trials(Logs):
 
     @cached_property
     def all(self) -> Sequence[Trial]:
+        return self._for_plus if self.scale.plus else self._of_paper
+
+    @property
+    def _for_plus(self) -> Sequence[Trial]:
+        """Job sets for CuSH+: those of both systems, others in number, and those of logs."""
+        scale = self.scale
+        problems = [
+            *(CushProblem(system=system) for system in scale.systems),
+            *(CushProblem(jobs=jobs) for jobs in scale.plus_jobs),
+        ]
+        logs = [
+            Trial("plus", CushProblem(nodes=_nodes_for(path), jobs=scale.log_jobs), scale, self.seed, path)
+            for path in self.paths
+        ]
+        return [*(Trial("plus", problem, scale, self.seed) for problem in problems), *each_once(logs)]
+
+    @property
+    def _of_paper(self) -> Sequence[Trial]:
+        """Job sets of the paper, of files, and of Sierra with changes."""
         systems = [CushProblem(system=system) for system in self.scale.systems]
         sizes = [CushProblem(nodes=nodes) for nodes in self.scale.nodes]
         swept = dict.fromkeys([*sizes, *(CushProblem(horizon=horizon) for horizon in self.scale.horizons)])
@@ -177,6 +246,35 @@ class Trials(Logs):
         for trial in self.all:
             if trial.kind != "swept":
                 yield trial.line()
+
+
+def _nodes_for(path: Path) -> int:
+    """Return the number of Sierra's nodes that have as many GPUs as the largest job of a log requests."""
+    return math.ceil(_gpus_of(read_log(path)).max() / CUSH_SYSTEMS["sierra"].gpus)
+
+
+def _gpus_of(log: Workload) -> Column:
+    """Return the GPUs that the jobs of a log request, shares rounded up."""
+    known = "gpu_milli" in log.resources
+    amounts = log.column("gpu_milli") / WHOLE if known else log.column("gpus")
+    return np.ceil(amounts * log.column("nodes")).astype(np.int64)
+
+
+def _requests_of(log: Workload, totals: Sequence[int]) -> dict[str, Column]:
+    """Return the requests of a log's jobs in CPUs and GPUs of CuSH's nodes, at most all of them.
+
+    A node has two CPUs of many cores. A log without CPUs gets as large a share of them as of the GPUs.
+    """
+    gpus = _gpus_of(log)
+    if "cpu_milli" in log.resources:
+        cpus = log.column("cpu_milli") * log.column("nodes") / WHOLE / CORES
+    else:
+        cpus = gpus * totals[0] / totals[1]
+    both = {"cpus": np.ceil(cpus), "gpus": gpus}
+    return {
+        name: each.clip(1, total).astype(np.int64)
+        for (name, each), total in zip(both.items(), totals, strict=True)
+    }
 
 
 # --- agents ---------------------------------------------------------------------------------------------
@@ -275,6 +373,29 @@ class Run(Meeting):
         found = measure(result, names=MEASURED)
         styles = [system.given(row).style for row in range(len(result))]
         return {**found, REWARD: mean_return(system, found[NTAT]), **suited_sums(result, styles)}
+
+
+@part
+@dataclass(frozen=True)
+class PlusRun(Meeting):
+    """Runs of a policy on job sets of CuSH+: metrics of jobs alone, as sets of logs last for days."""
+
+    @property
+    def measures(self) -> tuple[str, ...]:
+        return MEASURED
+
+    def _measured(self, scenario: Scenario, policy: Policy) -> dict[str, float]:
+        """Return the measures of a run."""
+        return measure(scenario.simulation(policy).run(), names=MEASURED)
+
+
+class OwnFindings(PaperFindings):
+    """Measurements, with a report of its own for CuSH+."""
+
+    @property
+    def template(self) -> str | Path:
+        """Template of the report; there is one for CuSH+ alone."""
+        return "cush/plus.md.jinja" if self.plan.traces.scale.plus else super().template
 
 
 class OwnReproduction(PaperReproduction):

@@ -27,6 +27,7 @@ POLICY_BY_NAME = "policies:named"
 
 LISTED: Mapping[str, tuple[str, ...]] = {
     "agents.cush.evolved": ("EVOLVED", "ShortSighted", "evolved_environment"),
+    "agents.cush.plus": ("PLUS", "PlusValidation", "plus_environment", "plus_policy"),
     "agents.cush.problem": ("CushProblem", "CushProblem.pipeline"),
     "agents.cush.taught": ("TaughtSettings",),
     "agents.cush.trainer": ("CushSettings",),
@@ -61,6 +62,7 @@ LISTED: Mapping[str, tuple[str, ...]] = {
     "agents.training.ppo": ("PPOSettings",),
     "agents.training.sb3": ("SB3Settings",),
     "agents.training.spinning_up": ("SpinningUpSettings",),
+    "agents.training.taught_ppo": ("TaughtPPOSettings",),
     "agents.training.together": ("TogetherSettings",),
     "envs.environment": ("SchedulingEnv",),
     "kernel.decision": ("External",),
