@@ -59,7 +59,7 @@ The job sets were those of 10, 20 and 40 jobs for Sierra, of a random stream tha
 """
 
 PLUS = TaughtPPOSettings(
-    total_timesteps=800_000,
+    total_timesteps=500_000,
     episodes=32,
     n_steps=64,
     n_epochs=4,
@@ -70,7 +70,7 @@ PLUS = TaughtPPOSettings(
     teacher_timesteps=100_000,
     teacher_first=FIRST,
     teacher_spread=0.2,
-    taught=0.06,
+    taught=0.08,
 )
 """Settings of the training."""
 
