@@ -20,7 +20,7 @@ Times = NDArray[np.float64]
 
 LENGTH, SHARE, TIGHTNESS, AREA, WAITED, HARM_TO_FITTING, HARM_TO_BLOCKED, HARM, NEXT_END = range(9)
 QUEUE, FREE, RUNNING, FITTING, MEAN_HARM, LEAST_HARM = range(9, 15)
-NOTHING, NOTHING_IN_QUEUE = 15, 16
+NOTHING, IN_LAST, COLUMNS = 15, 16, 22
 
 LOGARITHMIC = [WAITED, HARM_TO_FITTING, HARM_TO_BLOCKED, NEXT_END]
 """Columns with the logarithm of 1 plus a value."""
@@ -86,7 +86,7 @@ class JobsInContext(Encoder):
     all    12     share of the visible jobs that fit
     all    13, 14 log1p of the delays caused by a fitting job: mean, and least
     last   15     1
-    last   16     log1p of the number of waiting jobs
+    last   16-21  columns 9 to 14 again, so that a weighted sum can decide by them whether to start a job
     ====== ====== =======================================================================================
 
     Rows are the actions of :class:`~hpcsimkit.agents.spaces.masks.QueueSlots` with `decline`. Columns of job
@@ -116,7 +116,7 @@ class JobsInContext(Encoder):
     ...     workload = Workload(columns, resources=("gpus",))
     ...     simulation = Simulation(workload, policy, Machines.of(1, gpus=2))
     ...     simulation.answer(simulation.next_decision().options[0])
-    ...     decision, seen = simulation.next_decision(), np.zeros((4, 17), dtype=np.float32)
+    ...     decision, seen = simulation.next_decision(), np.zeros((4, 22), dtype=np.float32)
     ...     JobsInContext(3).bind(simulation.system)(decision, seen)
     ...     return seen
     >>> print(rows(1)[:3, :7].round(2))
@@ -134,8 +134,8 @@ class JobsInContext(Encoder):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Shape of the observation: (slots + 1, 17)."""
-        return (self.slots + 1, NOTHING_IN_QUEUE + 1)
+        """Shape of the observation: (slots + 1, 22)."""
+        return (self.slots + 1, COLUMNS)
 
     def bind(self, system: System) -> Encode:
         """Precompute what does not change during the run."""
@@ -185,4 +185,5 @@ def _write(seen: Seen, waiting: int, out: Observation) -> None:
     free = (seen.free / np.maximum(seen.total, 1)).min()
     summary = (whole[0], free, whole[1], fitting / count, whole[2], whole[3])
     of_jobs[:, QUEUE:NOTHING] = out[-1, QUEUE:NOTHING] = summary
-    out[-1, NOTHING:] = 1.0, whole[0]
+    out[-1, NOTHING] = 1.0
+    out[-1, IN_LAST:] = summary

@@ -5,7 +5,6 @@ from __future__ import annotations
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
 
 import numpy as np
 
@@ -27,14 +26,15 @@ from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.kernel.policy import Policy
 from hpcsimkit.policies import EASY, SJF
 from hpcsimkit.policies.placing.styles import SuitsKind
-from hpcsimkit.workloads.models.cush import CUSH_SYSTEMS, job_set_of
+from hpcsimkit.workloads.models.cush import CUSH_SYSTEMS, CushJobSets, job_set_of
 
 __all__ = ["PLUS", "ManySizes", "PlusValidation", "plus_environment", "plus_policy"]
 
 SLOTS = 100
 """Number of visible jobs in training; the weights fit any other number."""
 
-SYSTEMS: tuple[Literal["sierra"], Literal["summit"]] = ("sierra", "summit")
+PROBLEMS = (CushProblem(system="sierra", slots=SLOTS), CushProblem(system="summit", slots=SLOTS))
+"""Clusters of the training job sets."""
 
 VALIDATION = 103
 """Key of the random stream of the validation sets; tests and trainings use other streams."""
@@ -51,7 +51,8 @@ HALVINGS = 7
 FIRST = (
     *(-1.27, 0.07, -0.18, -0.64, 1.0, -0.23, -0.37, -0.57, 0.21),  # of a job
     *(0.14, 0.47, 0.08, 0.13, -0.61, -0.22),  # of queue and cluster, the same in all rows
-    *(0.32, 0.0, 0.14),  # of starting no job, and the bias
+    *(0.32, *[0.0] * 6),  # of starting no job: itself, by queue and cluster
+    0.14,  # the bias
 )
 """First weights of the teacher: those that the cross-entropy method found from zero in 300 000 decisions.
 
@@ -59,7 +60,7 @@ The job sets were those of 10, 20 and 40 jobs for Sierra, of a random stream tha
 """
 
 PLUS = TaughtPPOSettings(
-    total_timesteps=500_000,
+    total_timesteps=120_000,
     episodes=32,
     n_steps=64,
     n_epochs=4,
@@ -67,10 +68,9 @@ PLUS = TaughtPPOSettings(
     hidden=(32, 32),
     critic_hidden=(32,),
     target_kl=0.02,
-    teacher_timesteps=100_000,
+    teacher_timesteps=200_000,
     teacher_first=FIRST,
     teacher_spread=0.2,
-    taught=0.08,
 )
 """Settings of the training."""
 
@@ -105,18 +105,18 @@ class ManySizes(Episodes):
         """Draw a job set."""
         low, high = np.log([self.fewest - 0.5, self.most + 0.5])
         jobs = int(np.clip(np.round(np.exp(rng.uniform(low, high))), self.fewest, self.most))
-        problem = CushProblem(system=SYSTEMS[rng.integers(len(SYSTEMS))], jobs=jobs, slots=SLOTS)
-        scenario = problem.scenarios(rng, 1)[0]
-        if rng.random() >= self.lognormal:
-            return scenario
-        return problem.scenario(_lognormal(problem, rng))
+        problem = PROBLEMS[rng.integers(len(PROBLEMS))]
+        if rng.random() < self.lognormal:
+            return problem.scenario(_lognormal(problem, jobs, rng))
+        generator = CushJobSets(system=problem.system, nodes=problem.nodes, jobs=jobs)
+        return problem.scenario(generator.generate(rng)[0])
 
 
-def _lognormal(problem: CushProblem, rng: np.random.Generator) -> Workload:
+def _lognormal(problem: CushProblem, jobs: int, rng: np.random.Generator) -> Workload:
     """Return a job set with log-normal run times, and requests of a half, a quarter, ... of a resource."""
-    times = np.exp(rng.normal(LOG_TIME, SPREAD, problem.jobs)).clip(1, LONGEST).astype(np.int64)
-    most = 0.5 ** rng.integers(0, HALVINGS, problem.jobs)
-    shares = np.stack([most, most * rng.random(problem.jobs)])
+    times = np.exp(rng.normal(LOG_TIME, SPREAD, jobs)).clip(1, LONGEST).astype(np.int64)
+    most = 0.5 ** rng.integers(0, HALVINGS, jobs)
+    shares = np.stack([most, most * rng.random(jobs)])
     rng.shuffle(shares)
     node = CUSH_SYSTEMS[problem.system]
     totals = [problem.nodes * node.cpus, problem.nodes * node.gpus]
@@ -154,7 +154,7 @@ def plus_environment(episodes: Episodes | None = None) -> SchedulingEnv:
     --------
     >>> observation, info = plus_environment().reset(seed=1)
     >>> observation.shape
-    (101, 17)
+    (101, 22)
     """
     episodes = ManySizes() if episodes is None else episodes
     mask = CushProblem(slots=SLOTS).mask
