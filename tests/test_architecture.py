@@ -90,7 +90,7 @@ TORCH = (
         f"training.{name}"
         for name in (
             "a2c", "aggrevate", "checkpoints", "dql", "global_random_state", "imitation", "network_trainer", "on_policy", "population",
-            "ppo", "seat_trainer", "together", "trainer", "workers",
+            "ppo", "seat_trainer", "taught_ppo", "together", "trainer", "workers",
         )
     ),
 )  # fmt: skip

@@ -64,7 +64,7 @@ EVOLVED = "Evolved (best allocation)"
 
 
 def trials(paths: Sequence[Path] = (), sizes: Mapping[str, Any] = TINY, **changes: Any) -> Trials:
-    return Trials(paths, SimpleNamespace(**{**sizes, **changes}), 0)
+    return Trials(paths, SimpleNamespace(**{"plus": False, **sizes, **changes}), 0)
 
 
 def paper(paths: Sequence[Path] = (), sizes: Mapping[str, Any] = TINY, **changes: Any) -> PaperReproduction:
@@ -75,7 +75,7 @@ def paper(paths: Sequence[Path] = (), sizes: Mapping[str, Any] = TINY, **changes
 
 def heuristics(problem: CushProblem, *groups: str) -> list[Contestant]:
     """Return those of the paper and those added to its table, or others."""
-    scale = SimpleNamespace(**{**TINY, "systems": [], "seeds": [], "unseen": 1})
+    scale = SimpleNamespace(**{**TINY, "plus": False, "systems": [], "seeds": [], "unseen": 1})
     trial = Trial("system", problem, scale, 0)
     made = Workshop(KIND.paper, SimpleNamespace(all=[trial], first=trial, scale=scale, seed=0))
     *_, contest = made.comparisons()
@@ -143,6 +143,44 @@ def test_names_of_problems() -> None:
         "sierra-16-nodes", "sierra-32-nodes", "sierra-64-nodes", "sierra", "sierra-256-nodes",
         "sierra-horizon-2", "sierra-horizon-10", "sierra-horizon-20",
     ]  # fmt: skip
+
+
+def test_job_sets_of_cush_plus(tmp_path: Path) -> None:
+    """Sets of other numbers of jobs, and of jobs of logs on as many nodes as the largest needs for its GPUs."""
+    fields = "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time"
+    pods = [
+        f"{fields},deletion_time,scheduled_time",
+        "a,44000,1,2,1000,,LS,Running,0,30,0",
+        "b,88001,1,1,300,,LS,Running,5,75,5",
+        "c,1000,1,5,1000,,LS,Running,5,65,5",
+    ]
+    openb, philly = tmp_path / "openb_pods.csv", tmp_path / "philly-1.csv"
+    openb.write_text("\n".join(pods) + "\n")
+    philly.write_text("job_id,num_gpu,submit_time,duration\n0,1,0,9000\n1,9,0,20000\n")
+    found = trials((openb, philly), FULL, plus=True, plus_unseen=3, unseen=2, log_jobs=30).all
+    assert [each.name for each in found] == [
+        *("Sierra, 20 jobs", "Summit, 20 jobs", "Sierra, 10 jobs", "Sierra, 40 jobs", "Sierra, 100 jobs"),
+        *("openb, 30 jobs", "Philly, 30 jobs"),
+    ]
+    assert len({each.unseen.name for each in found}) == len(found)
+    assert [len(each.unseen.scenarios) for each in found] == [2, 2, 3, 3, 3, 3, 3]
+    assert [len(each.unseen.scenarios[0].workload) for each in found] == [20, 20, 10, 40, 100, 30, 30]
+    usual = trials(sizes=FULL, unseen=2).first.unseen
+    assert [each.workload.hash for each in found[0].unseen.scenarios] == [
+        each.workload.hash for each in usual.scenarios
+    ]
+    jobs = {
+        (*row,)
+        for each in found[5].unseen.scenarios
+        for row in zip(*(each.workload.column(name) for name in ("run_time", "cpus", "gpus")), strict=True)
+    }
+    assert jobs == {(30, 2, 2), (70, 4, 1), (60, 1, 5)}, (
+        "88 001 thousandths of a core are more than all 4 CPUs"
+    )
+    (scenario, *_) = found[6].unseen.scenarios
+    assert f"{scenario.setup.cluster}" == "Machines(3: 6 cpus, 12 gpus)"
+    assert set(scenario.workload.column("gpus").tolist()) == {1, 9}
+    assert set(scenario.workload.column("cpus").tolist()) == {1, 5}
 
 
 def test_job_sets_are_others_for_each_purpose() -> None:
