@@ -211,7 +211,12 @@ class Capacity:
 
         Capacity is released by running jobs at their expected ends, and at the ends of outages.
         """
-        return sorted([*self.running.entries, *self.gone]) if self.gone else self.running.entries
+        if not self.gone:
+            return self.running.entries
+        releases = self.running.entries.copy()
+        for outage in self.gone:  # few: faster than sorting all
+            insort(releases, outage)
+        return releases
 
     @property
     def anything_ahead(self) -> bool:
