@@ -20,6 +20,7 @@ __all__ = ["Capacity", "Listener", "Running"]
 
 
 NO_CALENDAR = Calendar()
+"""The calendar of runs without one; hot paths compare with it first, as that calls no function."""
 
 
 class Listener:
@@ -180,7 +181,7 @@ class Capacity:
 
     def fits(self, job: Job) -> bool:
         """Return whether the job could start now."""
-        return self.cluster.fits(job, self.room_for(job) if self.calendar else self.free)
+        return self.cluster.fits(job, self.free if self.calendar is NO_CALENDAR else self.room_for(job))
 
     def room_for(
         self,
