@@ -141,9 +141,7 @@ def main() -> None:
     if not (options.other / "hpcsimkit").is_dir() or options.pairs < 7:
         parser.error("a folder with hpcsimkit in it and at least 7 pairs are needed")
     for workload, policy, simulator, times in CASES:
-        program = CHILD.format(
-            workload=WORKLOADS[workload], policy=policy, simulator=simulator, times=times
-        )
+        program = CHILD.format(workload=WORKLOADS[workload], policy=policy, simulator=simulator, times=times)
         found, equal = ratios(HERE, options.other.resolve(), program, options.pairs)
         median, low, high = interval(found)
         same = "equal schedules" if equal else "OTHER SCHEDULES"
