@@ -125,9 +125,7 @@ class Actions(Capacity):
             self._check_test(job, mode, limit)
         job = self.jobs[row]  # the workload's own job, even if a copy was passed
         given = allocation
-        level = self.free
-        if self.calendar is not NO_CALENDAR and self.calendar:
-            level = self.room_for(job, seconds=limit)
+        level = self.free if self.calendar is NO_CALENDAR else self.room_for(job, seconds=limit)
         if allocation is None:
             allocation = self.cluster.place(job, level)
         elif self.cluster.holds(job, allocation, level):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,7 +41,7 @@ def attempts_of(
     if not ended.any():
         return None
     ended[ledger.given_up] = False
-    rows = np.flatnonzero(ended)
+    rows: list[int] = np.flatnonzero(ended).tolist()
     numbers = np.concatenate([numbers_of(ledger.stopped), _last(rows, system, killed)], axis=1)
     order = np.argsort(numbers[0], kind="stable")  # those of a job remain in order
     numbers = numbers[:, order]
@@ -55,7 +56,7 @@ def attempts_of(
     return replace(Attempts.of_numbers(numbers), placements=placements, partition=partition)
 
 
-def _last(rows: NDArray[np.intp], system: System, killed: NDArray[np.bool_]) -> NDArray[np.int64]:
+def _last(rows: Sequence[int], system: System, killed: NDArray[np.bool_]) -> NDArray[np.int64]:
     """Return the attempts in which some jobs ended, as numbers; see :class:`Attempts`."""
     ledger = system.ledger
     joined = ledger.submit_time.copy()
@@ -63,7 +64,7 @@ def _last(rows: NDArray[np.intp], system: System, killed: NDArray[np.bool_]) -> 
     for row in {each.job for each in ledger.stopped}:
         joined[row] = ledger.joined(row)
         work[row] = ledger.work_left(row) - ledger.done_before(row)
-    columns = {
+    columns: dict[str, NDArray[Any]] = {
         "job": np.arange(len(work)),
         "submit_time": joined,
         "start_time": ledger.start_time,

@@ -40,7 +40,7 @@ class Clock(Environment):
 
     @property
     def pending(self) -> list[Any]:
-        """The heap of the events to come, by time [s]; not to be changed. It is the same list all the time."""
+        """The heap of the events to come, by time [s], the same list all the time; not to be changed."""
         return self._queue
 
     def next_rank(self) -> float:
@@ -81,7 +81,7 @@ class Instant(Event):
         self.callbacks = callbacks
         self._value = value
         # As `env.schedule`, without a call for each event.
-        heappush(env._queue, (env._now + delay, rank, next(env._eid), self))  # type: ignore[arg-type]
+        heappush(env._queue, (env._now + delay, rank, next(env._eid), self))  # type: ignore[misc]
 
 
 _frozen_here: list[bool] = []  # not empty during a run: counting the frozen objects takes 10 ms and more

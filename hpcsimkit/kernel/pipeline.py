@@ -264,20 +264,20 @@ class Pipeline(Policy):
         if (
             settling is not None
             and settling.settled == system.version  # nothing has started, ended, or been taken by a calendar
-            and (queue.first() if self._keeps_first else self._first(queue)) is self._head  # still does not fit
+            # So it still does not fit.
+            and (queue.first() if self._keeps_first else self._first(queue)) is self._head
             and settling.skip(system)
         ):
             return None
         if not self._plain:
             return self._run_in_full(system)
-        place, reserved = system.cluster.place, self._reserved
+        fits, reserved = system.cluster.fits, self._reserved
         while queue.jobs:
             job = queue.first() if self._keeps_first else self._first(queue)
-            allocation = place(job, system.free)
-            if allocation is None:
+            if not fits(job, system.free):
                 break
             self._committed = None
-            system.start(job, allocation, _RESERVED if job.index in reserved else _READY)
+            system.start(job, None, _RESERVED if job.index in reserved else _READY)
         else:
             return None
         if self.commit:

@@ -124,6 +124,7 @@ class Run(Scheduler):
         if parameters.setup.outages is not None or gone:
             first = None if begun is None else begun.at
             self._failures = FailureEvents(parameters.setup.outages, gone, self, parameters.cluster, first)
+        self._follows_ends = self._gated or self._failures is not None or bool(self.calendar)
 
     @property
     def acting(self) -> list[Scheduler]:
@@ -214,21 +215,21 @@ class Run(Scheduler):
         system = self.system
         system.now = self.clock.now
         system.end(job)
-        self._over(job)
+        for notify in self.callbacks.on_end:
+            notify(job, system)
+        if self._follows_ends:
+            self._follow_end(job)
+        if system.queue.jobs or self.acts_on_running:  # as `capacity_changed`, without a call for each job
+            self.pass_wanted = True
+
+    def _follow_end(self, job: Job) -> None:
+        """Let gates, outages and windows follow the end of a job."""
+        if self._gated:
+            self._ask_again(self.gates.after_end(job, self.system))
         if self._failures is not None:
             self._failures.after_end()
         if self._gone:
             self._count_down()
-
-    def _over(self, job: Job) -> None:
-        """Process what follows from the end of a job, or from the end of its last attempt."""
-        system = self.system
-        for notify in self.callbacks.on_end:
-            notify(job, system)
-        if self._gated:
-            self._ask_again(self.gates.after_end(job, system))
-        if system.queue.jobs or self.acts_on_running:  # as `capacity_changed`, without a call for each job
-            self.pass_wanted = True
 
     def capacity_changed(self) -> None:
         """Request a pass at this instant, if any jobs wait."""
@@ -523,7 +524,11 @@ class Run(Scheduler):
         if not requeue or self._restart.gives_up(ledger.failures.get(row, 0)):
             ledger.give_up(row)
             self.system.ended.append(row)
-            self._over(job)
+            for notify in self.callbacks.on_end:
+                notify(job, self.system)
+            if self._gated:
+                self._ask_again(self.gates.after_end(job, self.system))
+            self.capacity_changed()
             return
         if self._gated:
             self._ask_again(self.gates.after_stop(job, self.system))
