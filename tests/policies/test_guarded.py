@@ -142,6 +142,16 @@ def test_run_times_of_a_review_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
     assert trials[0].judged.tolist() == [3, 4]
 
 
+def test_a_job_that_ended_at_once_at_time_0_has_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All jobs of 0 s wait for their first pass at 0 s, which is a review; the next one knows their run time."""
+    trials: list[Trial] = []
+    simulate = Trial.mean
+    monkeypatch.setattr(Trial, "mean", lambda self, *given: trials.append(self) or simulate(self, *given))
+    rows: list[Row] = [(0, 0, 50, 1), (0, 700, 700, 1), (600, 5, 33, 2)]
+    simulated(Guarded(SJF(), weeks=500 / WEEK, every=500), workload(rows, 2))
+    assert trials[0].workload.run_time.tolist() == [0, 700, 33]
+
+
 class BySeen(Order):
     """Shortest predicted first; writes down the predictions of each job, in the run and in simulations of it."""
 
