@@ -35,7 +35,7 @@ class C:
         self.x = a  # a comment
         if a < 3 and b:
             a += 1
-            os.remove(f"é {a + 1}")
+            os.remove(f"é {a + 1}", *zip(a, a, strict=True))
         if not a:
             raise ValueError(a - 1)
         return min(a, -1)
@@ -57,7 +57,7 @@ EXPECTED = [
     "17 C.f: a += 1 -> a -= 1",
     "17 C.f: 1 -> 2",
     "17 C.f: 1 -> 0",
-    "18 C.f: os.remove(f'é {a + 1}') -> pass",
+    "18 C.f: os.remove(f'é {a + 1}', *zip(a, a, strict=True)) -> pass",
     "19 C.f: not a -> (a)",
     "21 C.f: min(a, -1) -> max(a, -1)",
     "21 C.f: -1 -> 0",
