@@ -254,9 +254,9 @@ def _requests(workload: Workload) -> dict[str, Rows]:
         sections[title] = {**rows, **_distribution(some)} if len(some) else rows
     if (workload.nodes > 1).any():
         sections["nodes asked for"] = _distribution(workload.nodes)
-    some = workload.size > 0
-    if some.any():
-        sections |= _by_size(workload.size[some], workload.run_time[some], workload.resources[0])
+    asking = workload.size > 0
+    if asking.any():
+        sections |= _by_size(workload.size[asking], workload.run_time[asking], workload.resources[0])
     return sections
 
 

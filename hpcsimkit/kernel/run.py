@@ -268,8 +268,8 @@ class Run(Scheduler):
     def _count_down(self) -> None:
         """Record the nodes that were down up to now, and count those that are: gone and not in use.
 
-        Whatever is down in the end has been recorded: the last change that is processed is one after all jobs,
-        when what is gone is not in use, so that this amount differs from the one before.
+        Whatever is down in the end has been recorded: the last change that is processed comes after all jobs,
+        when nothing that is gone is in use, so that this amount differs from the one before.
         """
         since, nodes = self._down_nodes
         # Jobs beyond their estimates keep their nodes, so that the free capacity is below 0.
