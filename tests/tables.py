@@ -271,7 +271,21 @@ TABLES: Mapping[str, Callable[[], Table]] = {
 }
 """Functions that simulate the tables, by name."""
 
-FURTHER: Mapping[str, Callable[[], Table]] = {"optima": of_optima}
+
+def of_optima_of_seats() -> Table:
+    """Share of the way that trainings at other seats than that of the order come."""
+    from tests.agents.known_optima_of_seats import SEAT_PRESETS
+
+    rows = []
+    for name, way in SEAT_PRESETS.items():
+        began = time.process_time()
+        found = [way(seed, 1.0) for seed in range(3)]
+        seconds = (time.process_time() - began) / len(found)
+        rows.append([f"`{name}`", f"{seconds:.0f}", *(f"{each:.0%}".replace("%", " %") for each in found)])
+    return Table(["agent", "seconds", "seed 0", "seed 1", "seed 2"], rows)
+
+
+FURTHER: Mapping[str, Callable[[], Table]] = {"optima": of_optima, "optima-of-seats": of_optima_of_seats}
 """Tables of which a page has only a part."""
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.agents.known_optima_of_seats import BACKFILLING, DISPATCH, INSPECTOR, SEAT_PRESETS, Problem
 from tests.agents.known_optimum import PRESETS, bounds, way
 
 SHORT = {"cem": 0.1}
@@ -14,6 +15,9 @@ LEARNED = ("dras-dql", "dras-pg", "dras-a2c", "dras-ppo", "ppo", "dql", "maskabl
 
 OPTIMAL = ("cem", "dql")
 """Algorithms that come 90 % of the way with each of three seeds."""
+
+AT_SEATS = {"rlbackfilling": (1.0, 0.9), "cush": (0.3, 0.6)}
+"""Shares of the trainings at other seats, and how far they come with the first seed, in about a minute."""
 
 
 def test_chance_and_the_optimum() -> None:
@@ -39,3 +43,17 @@ def test_most_of_the_way_in_a_minute(algorithm: str) -> None:
 @pytest.mark.parametrize("seed", range(3))
 def test_nearly_all_of_the_way(algorithm: str, seed: int) -> None:
     assert way(PRESETS[algorithm], seed) > 0.9
+
+
+@pytest.mark.parametrize(
+    "problem", [INSPECTOR, BACKFILLING, DISPATCH], ids=["inspector", "backfiller", "dispatch"]
+)
+def test_optima_at_other_seats(problem: Problem) -> None:
+    assert problem.best() < 0.96 * problem.mean_wait(problem.chance)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", AT_SEATS)
+def test_most_of_the_way_at_other_seats(name: str) -> None:
+    share, least = AT_SEATS[name]
+    assert SEAT_PRESETS[name](0, share) > least

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from hpcsimkit.agents.training.cross_entropy import CrossEntropySettings
+from hpcsimkit.agents.training.taught_ppo import TaughtPPOSettings
 from hpcsimkit.reproductions.plans.parts import Parts
 from hpcsimkit.reproductions.plans.planned import reproduction_named
 from tests.cli.conftest import CLI
@@ -60,6 +61,9 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, loaded_torch: None) -
         found = made(self, value)
         if isinstance(found, CrossEntropySettings):
             return replace(found, population=2, elite=1, episodes=1)
+        if isinstance(found, TaughtPPOSettings):
+            few_of_teacher = {"teacher_population": 2, "teacher_elite": 1, "teacher_episodes": 1}
+            return replace(found, episodes=2, n_steps=16, **few_of_teacher)
         return found
 
     monkeypatch.setattr(Parts, "made", few)
@@ -161,6 +165,25 @@ def test_without_files(cli: CLI, files: list[str], tmp_path: Path, monkeypatch: 
     assert (outcome.code, outcome.err) == (0, "")
     report = (tmp_path / "results" / "cush-quick" / "report.md").read_text()
     assert "of a file" not in report and "figure 8" not in report and "4.2.2" not in report
+
+
+def test_cush_plus_alone(cli: CLI, files: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One network is trained once, and judged on all job sets, those of a log too."""
+    tiny = {**TINY, "systems": ["sierra"], "plus_steps": 64, "plus_teacher_steps": 50, "plus_validation": 2}
+    small(monkeypatch, {**tiny, "plus_jobs": [4], "plus_unseen": 2, "log_jobs": 5})
+    log = tmp_path / "philly.csv"
+    log.write_text("job_id,num_gpu,submit_time,duration\n0,1,0,9000\n1,9,0,20000\n")
+    outcome = cli("reproduce", "cush", "philly.csv", "--plus", "--out", "plus", "--workers", 1)
+    assert outcome.code == 0, outcome.err
+    report = (tmp_path / "plus" / "report.md").read_text()
+    assert "|  | Sierra, 20 jobs | Sierra, 4 jobs | Philly, 5 jobs |" in report
+    assert "\n| CuSH+ | " in report and "\n| chance | " in report
+    targets = [each["what"] for each in json.loads((tmp_path / "plus" / "targets.json").read_text())]
+    assert len([each for each in targets if "at least 10" in each]) == 3
+    assert [each for each in targets if "2.1" in each] == ["Sierra, 20 jobs: CuSH+, NTAT (at most 2.1)"]
+    assert [
+        each.name for each in (tmp_path / "plus" / "tasks").iterdir() if each.name.startswith("cush-plus")
+    ] == ["cush-plus-1"]
 
 
 def test_files_that_do_not_do(cli: CLI, files: list[str], tmp_path: Path) -> None:

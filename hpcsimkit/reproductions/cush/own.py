@@ -13,6 +13,7 @@ import numpy as np
 
 from hpcsimkit.agents.agent import Agent
 from hpcsimkit.agents.cush.classes import SUMS, suited_sums
+from hpcsimkit.agents.cush.plus import PLUS
 from hpcsimkit.agents.cush.problem import CushProblem
 from hpcsimkit.agents.cush.returns import job_selector_returns, local_rewards
 from hpcsimkit.agents.cush.taught import TaughtSettings
@@ -42,8 +43,8 @@ from hpcsimkit.results.metrics import measure
 from hpcsimkit.workloads import read_log
 from hpcsimkit.workloads.models.cush import CUSH_SYSTEMS, job_set_of, read_job_sets
 
-PROBLEM, PAPER, TAUGHT = CushProblem(), CushSettings(), TaughtSettings()
-"""Problem and settings as the report states them, as well as `PLUS`."""
+PROBLEM, PAPER, TAUGHT, OF_PLUS = CushProblem(), CushSettings(), TaughtSettings(), PLUS
+"""Problem and settings as the reports state them."""
 
 NTAT, WAIT, REWARD = "mean_ntat", "mean_wait_time", "reward"
 
