@@ -345,7 +345,7 @@ def steps_of(places: Places, machines: int, tested: int) -> int:
     running, planned = int(places.most.sum()), np.sort(places.most)
     if tested:
         planned = planned[-tested:]
-    return machines + running + 2 * int(planned.sum())
+    return 2 * (machines + running) + 4 * int(planned.sum())
 
 
 def nodes_of(places: Places, partitions: Partitions, steps: int) -> state.Nodes:
@@ -387,9 +387,13 @@ def nodes_of(places: Places, partitions: Partitions, steps: int) -> state.Nodes:
         missing=np.zeros(resources, dtype=np.int64),
         least=np.zeros((count, resources), dtype=np.int64),
         planned=np.empty((3, steps), dtype=np.int64),
+        first_planned=np.zeros(count, dtype=np.int64),
+        coming=np.zeros(count, dtype=np.int64),
+        edges=np.empty(2 * steps, dtype=np.int64),
+        enough=np.zeros(count, dtype=np.int64),
         shut=np.zeros(count, dtype=np.uint8),
         fits=np.full((2, len(places.needs)), -1, dtype=np.int64),
-        counters=np.zeros(8, dtype=np.int64),
+        counters=np.zeros(9, dtype=np.int64),
     )
 
 
@@ -421,12 +425,13 @@ def new_run(
     _, machines, resources = nodes.levels.levels.shape
     parts_of_jobs = np.zeros(count, dtype=np.int64)
     np.maximum.at(parts_of_jobs, jobs.row, most)
-    counters = np.zeros(25, dtype=np.int64)
+    counters = np.zeros(state.COUNTERS, dtype=np.int64)
     counters[state.MAIN_AT] = clocks.begin - clocks.sched_min_interval
     counters[state.CALCULATED_AT] = counters[state.USED_AT] = clocks.begin
     counters[[state.CHANGED, state.UNPLANNED, state.UNSEEN_SOME]] = 1
     counters[[state.FIRST_RUNNING, state.LAST_RUNNING]] = -1
     counters[state.NOW_AT] = -NEVER
+    counters[state.ASKED] = -1
     fair = FairShare(associations, rules).factors(np.zeros(all_places))
     return state.Run(
         start_time=np.full(count, -1, dtype=np.int64),

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from hpcsimkit.compiled.compilation import machine_code, pasted, separate
 from hpcsimkit.compiled.needs import AMOUNTS, EMPTY, EXCLUSIVE, MASK, NODES, NOW, SPREAD
+from hpcsimkit.compiled.shifting import open_gap
 from hpcsimkit.compiled.slurm_state import (
     AT,
     BACKFILL,
@@ -29,6 +30,7 @@ from hpcsimkit.compiled.slurm_state import (
     PLANNED,
     REQUEST,
     RUNNING,
+    RUNNING_STEPS,
     SEARCH,
     STEPS,
     Clocks,
@@ -161,7 +163,7 @@ def make_plan(nodes: Nodes, run: Run, now: int) -> None:
     nodes.counters[STEPS], nodes.counters[PLANNED] = len(nodes.tail), 0
     for machine in range(len(nodes.tail)):
         nodes.steps[machine, AT], nodes.steps[machine, NEXT] = now, -1
-        nodes.tail[machine] = machine
+        nodes.tail[machine], nodes.first_planned[machine] = machine, -1
         for resource in range(resources):
             nodes.steps[machine, LEVEL + resource] = free[machine, resource]
     for place in range(run.counters[RUNNING]):
@@ -174,6 +176,19 @@ def make_plan(nodes: Nodes, run: Run, now: int) -> None:
                 step = nodes.tail[machine] = _add_step(nodes, step, at)
             for resource in range(resources):
                 nodes.steps[step, LEVEL + resource] += run.parts[part, 1 + resource]
+    _copy_running(nodes)
+
+
+@machine_code
+def _copy_running(nodes: Nodes) -> None:
+    """Keep the steps of the running jobs as a second list, in which no job will be planned."""
+    count = nodes.counters[RUNNING_STEPS] = nodes.counters[STEPS]
+    for step in range(count):
+        for column in range(nodes.steps.shape[1]):
+            nodes.steps[count + step, column] = nodes.steps[step, column]
+        if nodes.steps[step, NEXT] >= 0:
+            nodes.steps[count + step, NEXT] += count
+    nodes.counters[STEPS] = 2 * count
 
 
 @machine_code
@@ -188,14 +203,21 @@ def _add_step(nodes: Nodes, before: int, at: int) -> int:
     return int(step)
 
 
+@machine_code
+def occupy(nodes: Nodes, start: int, end: int) -> None:
+    """Subtract the allocation that was chosen in [start, end) [s], also from what running jobs leave."""
+    _take(nodes, 0, start, end, False)
+    _take(nodes, nodes.counters[RUNNING_STEPS], start, end, False)
+
+
 @separate
-def occupy(nodes: Nodes, start: int, end: int, whole: bool) -> None:
+def _take(nodes: Nodes, first: int, start: int, end: int, whole: bool) -> None:
     """Subtract the allocation that was chosen in [start, end) [s]; mirrors ``MachineProfile.occupy``.
 
-    Or leave nothing of its nodes (``whole``).
+    Or leave nothing of its nodes (``whole``). The list of a machine begins with the step `first` + its number.
     """
     for chosen in range(nodes.counters[CHOSEN]):
-        step = _step_at(nodes, nodes.chosen[chosen, 0], start)
+        step = _step_at(nodes, first + nodes.chosen[chosen, 0], start)
         if nodes.steps[step, AT] < start:
             step = _add_step(nodes, step, start)
         while True:
@@ -216,12 +238,42 @@ def reserve(clocks: Clocks, nodes: Nodes, start: int, end: int, now: int) -> Non
     grid = clocks.bf_resolution
     start, end = max(start // grid * grid, now), end // grid * grid
     if end > start:
-        occupy(nodes, start, end, True)
-        for chosen in range(nodes.counters[CHOSEN]):
-            place = nodes.counters[PLANNED]
-            nodes.planned[0, place], nodes.planned[1, place] = start, end
-            nodes.planned[2, place] = nodes.chosen[chosen, 0]
-            nodes.counters[PLANNED] += 1
+        _take(nodes, 0, start, end, True)
+        if clocks.end_groups:
+            for chosen in range(nodes.counters[CHOSEN]):
+                _list_planned(nodes, nodes.chosen[chosen, 0], start, end)
+
+
+@machine_code
+def _list_planned(nodes: Nodes, machine: int, start: int, end: int) -> None:
+    """List a part of a planned place among those of its machine, sorted by their beginnings."""
+    planned, place = nodes.planned, nodes.counters[PLANNED]
+    for edge, count in ((start, 2 * place), (end, 2 * place + 1)):
+        position = _edge_after(nodes, edge, count)
+        open_gap(nodes.edges, position, count)
+        nodes.edges[position] = edge
+    before, after = -1, nodes.first_planned[machine]
+    while after >= 0 and planned[0, after] < start:
+        before, after = after, planned[2, after]
+    planned[0, place], planned[1, place], planned[2, place] = start, end, after
+    if before < 0:
+        nodes.first_planned[machine] = place
+    else:
+        planned[2, before] = place
+    nodes.counters[PLANNED] += 1
+
+
+@machine_code
+def _edge_after(nodes: Nodes, time: int, count: int) -> int:
+    """Return the position of the first of the sorted edges after a time [s]; `count` if there is none."""
+    low, high = 0, count
+    while low < high:
+        middle = (low + high) // 2
+        if nodes.edges[middle] <= time:
+            low = middle + 1
+        else:
+            high = middle
+    return low
 
 
 # --- groups of running jobs --------------------------------------------------------------------------------
@@ -245,10 +297,16 @@ def place_with_a_group(nodes: Nodes, run: Run, number: int, length: int, start: 
 @separate
 def _first_with_a_group(nodes: Nodes, run: Run, number: int, length: int, start: int, now: int) -> int:
     """Return the time from which a job has a place that has none before a time [s]."""
+    _note_enough(nodes, number)
+    count = 2 * nodes.counters[PLANNED]
     while True:
-        later = _next_edge(nodes, start)
+        edge = _edge_after(nodes, start, count)
+        later = nodes.edges[edge] if edge < count else NEVER
         _shut_others(nodes, number, start, start + length)
-        ready = _ready(nodes, run, number, now, later)
+        if nodes.levels.needs[number, SPREAD]:
+            ready = _ready_in_parts(nodes, run, number, now, later)
+        else:
+            ready = _ready(nodes, number, now, later)
         if ready <= start:
             return start
         if ready < NEVER:
@@ -262,50 +320,112 @@ def _first_with_a_group(nodes: Nodes, run: Run, number: int, length: int, start:
 
 
 @machine_code
-def _next_edge(nodes: Nodes, after: int) -> int:
-    """Return the next time after another one at which a planned place begins or ends [s]."""
-    found = NEVER
-    for place in range(nodes.counters[PLANNED]):
-        for edge in range(2):
-            if after < nodes.planned[edge, place] < found:
-                found = nodes.planned[edge, place]
-    return int(found)
+def _note_enough(nodes: Nodes, number: int) -> None:
+    """Note from when on each machine has enough for a node of a request, as running jobs end."""
+    mask, steps = nodes.levels.needs[number, MASK], nodes.steps
+    _want(nodes, number)
+    for place in range(nodes.first_member[mask], nodes.first_member[mask + 1]):
+        machine = nodes.members[place]
+        if nodes.levels.needs[number, EXCLUSIVE]:
+            _want_all(nodes, number, machine)
+        step = nodes.counters[RUNNING_STEPS] + machine
+        while step >= 0 and not _has_wanted(nodes, step):
+            step = steps[step, NEXT]
+        nodes.enough[machine] = steps[step, AT] if step >= 0 else NEVER
+        nodes.coming[machine] = nodes.first_planned[machine]
 
 
 @machine_code
 def _shut_others(nodes: Nodes, number: int, begin: int, end: int) -> None:
-    """Shut the machines that a request may not use, or that planned jobs have between two times [s]."""
-    mask = nodes.levels.needs[number, MASK]
-    for machine in range(len(nodes.shut)):
-        nodes.shut[machine] = 1
+    """Shut the machines of a request that planned jobs have between two times [s]; the first one only grows."""
+    mask, planned = nodes.levels.needs[number, MASK], nodes.planned
     for place in range(nodes.first_member[mask], nodes.first_member[mask + 1]):
-        nodes.shut[nodes.members[place]] = 0
-    for place in range(nodes.counters[PLANNED]):
-        if nodes.planned[0, place] < end and nodes.planned[1, place] > begin:
-            nodes.shut[nodes.planned[2, place]] = 1
+        machine = nodes.members[place]
+        coming = nodes.coming[machine]
+        while coming >= 0 and planned[1, coming] <= begin:
+            coming = planned[2, coming]
+        nodes.coming[machine] = coming
+        nodes.shut[machine] = coming >= 0 and planned[0, coming] < end
 
 
 @machine_code
 def _is_taken(nodes: Nodes, begin: int, end: int) -> bool:
     """Return whether planned jobs have some of the machines that were chosen between two times [s]."""
-    for place in range(nodes.counters[PLANNED]):
-        if nodes.planned[0, place] < end and nodes.planned[1, place] > begin:
-            for chosen in range(nodes.counters[CHOSEN]):
-                if nodes.chosen[chosen, 0] == nodes.planned[2, place]:
-                    return True
+    for chosen in range(nodes.counters[CHOSEN]):
+        place = nodes.first_planned[nodes.chosen[chosen, 0]]
+        while place >= 0:
+            if nodes.planned[0, place] < end and nodes.planned[1, place] > begin:
+                return True
+            place = nodes.planned[2, place]
     return False
 
 
 @separate
-def _ready(nodes: Nodes, run: Run, number: int, now: int, before: int) -> int:
+def _ready(nodes: Nodes, number: int, now: int, before: int) -> int:
     """Return when a request fits as running jobs end group by group, if it is up to a time [s].
+
+    Mirrors ``Plan._ready``: the group is that of the job with whose end as many machines as are wanted have
+    enough.
+    """
+    mask, wanted = nodes.levels.needs[number, MASK], nodes.levels.needs[number, NODES]
+    first, last = nodes.first_member[mask], nodes.first_member[mask + 1]
+    kept, bound = 0, min(before + 1, NEVER)
+    for place in range(first, last):
+        machine = nodes.members[place]
+        if not nodes.shut[machine] and nodes.enough[machine] < bound:
+            kept = _keep(nodes, nodes.enough[machine], kept, wanted)
+            if kept == wanted:
+                bound = nodes.smallest[wanted - 1]
+    if kept < wanted:
+        return NEVER
+    ready = nodes.smallest[wanted - 1]
+    if ready > now:
+        ready = _end_of_group(nodes, first, last, ready)
+        if ready > before:
+            return NEVER
+    nodes.counters[CHOSEN] = 0
+    for place in range(first, last):
+        machine = nodes.members[place]
+        if not nodes.shut[machine] and nodes.enough[machine] <= ready:
+            _choose(nodes, number, machine)
+            if nodes.counters[CHOSEN] == wanted:
+                break
+    return int(ready)
+
+
+@machine_code
+def _end_of_group(nodes: Nodes, first: int, last: int, time: int) -> int:
+    """Return the last end of the group in which a running job ends at a time [s], on machines that are not shut.
+
+    Mirrors ``plan._groups``.
+    """
+    steps, origin = nodes.steps, time
+    for place in range(first, last):
+        step = steps[nodes.counters[RUNNING_STEPS] + nodes.members[place], NEXT]
+        if step >= 0 and not nodes.shut[nodes.members[place]]:
+            origin = min(origin, steps[step, AT])
+    origin, window, found = origin // GROUP * GROUP + GROUP, GROUP, time
+    while time > origin + window:
+        window *= 2
+    for place in range(first, last):
+        step = steps[nodes.counters[RUNNING_STEPS] + nodes.members[place], NEXT]
+        if not nodes.shut[nodes.members[place]]:
+            while step >= 0 and steps[step, AT] <= origin + window:
+                found = max(found, steps[step, AT])
+                step = steps[step, NEXT]
+    return int(found)
+
+
+@separate
+def _ready_in_parts(nodes: Nodes, run: Run, number: int, now: int, before: int) -> int:
+    """Return when a pooled request fits as running jobs end group by group, if it is up to a time [s].
 
     Mirrors ``Plan._ready``.
     """
     _begin_with_free(nodes)
     if _choose_of(nodes, nodes.least, nodes.shut, number):
         return now
-    place, running, window = _on_open_from(nodes, run, 0), run.counters[RUNNING], GROUP
+    place, running, window = _on_open_from(nodes, run, number, 0), run.counters[RUNNING], GROUP
     if place == running:
         return NEVER
     origin = _end_at(run, place, now) // GROUP * GROUP + GROUP
@@ -316,7 +436,7 @@ def _ready(nodes: Nodes, run: Run, number: int, now: int, before: int) -> int:
             if last > before:
                 return NEVER
             _let_end(nodes, run, run.expected[1, place])
-            place = _on_open_from(nodes, run, place + 1)
+            place = _on_open_from(nodes, run, number, place + 1)
         if _choose_of(nodes, nodes.least, nodes.shut, number):
             return int(last)
         window *= 2
@@ -349,19 +469,21 @@ def _end_at(run: Run, place: int, now: int) -> int:
 
 
 @machine_code
-def _on_open_from(nodes: Nodes, run: Run, place: int) -> int:
-    """Return the first running job from a place on with a machine that is not shut; else their number."""
-    while place < run.counters[RUNNING] and not _is_on_open(nodes, run, run.expected[1, place]):
+def _on_open_from(nodes: Nodes, run: Run, number: int, place: int) -> int:
+    """Return the first running job from a place on with an open machine of a request; else their number."""
+    while place < run.counters[RUNNING] and not _is_on_open(nodes, run, number, run.expected[1, place]):
         place += 1
     return place
 
 
 @machine_code
-def _is_on_open(nodes: Nodes, run: Run, row: int) -> bool:
-    """Return whether a job runs on a machine that is not shut."""
+def _is_on_open(nodes: Nodes, run: Run, number: int, row: int) -> bool:
+    """Return whether a job runs on a machine that a request may use, and that is not shut."""
+    mask = nodes.levels.needs[number, MASK]
     for part in range(run.first[row], run.first[row] + run.part_count[row]):
-        if not nodes.shut[run.parts[part, 0]]:
-            return True
+        for place in range(nodes.first_member[mask], nodes.first_member[mask + 1]):
+            if nodes.members[place] == run.parts[part, 0] and not nodes.shut[run.parts[part, 0]]:
+                return True
     return False
 
 
@@ -387,6 +509,34 @@ def first_place(nodes: Nodes, number: int, length: int, now: int, before: int) -
         if found > after:
             _remember(nodes, number, length, found)
     return int(found)
+
+
+@separate
+def may_start(nodes: Nodes, number: int, length: int, now: int) -> bool:
+    """Return whether a job has a place in the plan from now on for a length [s]; true of pooled requests."""
+    mask, wanted, found = nodes.levels.needs[number, MASK], nodes.levels.needs[number, NODES], 0
+    if nodes.levels.needs[number, SPREAD]:
+        return True
+    _want(nodes, number)
+    for place in range(nodes.first_member[mask], nodes.first_member[mask + 1]):
+        machine = nodes.members[place]
+        if nodes.levels.needs[number, EXCLUSIVE]:
+            _want_all(nodes, number, machine)
+        if _has_wanted(nodes, machine) and _has_throughout(nodes, machine, now + length):
+            found += 1
+            if found == wanted:
+                return True
+    return False
+
+
+@machine_code
+def _has_throughout(nodes: Nodes, step: int, end: int) -> bool:
+    """Return whether what is wanted of a machine is there from a step on to a time [s]."""
+    while step >= 0 and nodes.steps[step, AT] < end:
+        if not _has_wanted(nodes, step):
+            return False
+        step = nodes.steps[step, NEXT]
+    return True
 
 
 @machine_code

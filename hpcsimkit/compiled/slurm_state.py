@@ -43,7 +43,12 @@ UNSEEN, WAITING, RUNS, DONE, REJECTED = cast(tuple[int, ...], tuple(map(np.int64
     FIRST_RUNNING,
     LAST_RUNNING,
     NOW_AT,
-) = range(25)
+    ASKED,
+    FIRST_ASKED,
+    LAST_ASKED,
+    PAUSES,
+    COUNTERS,
+) = range(30)
 """Positions in :attr:`Run.counters`."""
 
 OF_NODES, OF_BILLING, OF_NOTHING = -1, -2, -3
@@ -249,7 +254,9 @@ class Run(NamedTuple):
     of_user, of_place, of_user_part : array of int64
         Numbers of jobs that a backfill has tested, by user, by association, and by user and partition.
     counters : array of int64
-        At the positions named above.
+        At the positions named above. ``ASKED`` of the jobs from the row ``FIRST_ASKED`` to that before
+        ``LAST_ASKED`` still wait, and the run is over once none of them does; if it is negative, the run
+        goes on to the end. ``PAUSES``: it pauses before the first pass of the policy after a past.
     """
 
     start_time: Integers
@@ -292,7 +299,7 @@ class Run(NamedTuple):
 class Nodes(NamedTuple):
     """The machines, and the plan of a backfill: the level of each machine over time, as a list of steps.
 
-    The first step of each machine has its number.
+    The first step of each machine has its number. A second list of each has its level as running jobs end.
 
     Attributes
     ----------
@@ -326,16 +333,23 @@ class Nodes(NamedTuple):
     least : array of int64, shape (machines, resources)
         Space for what is available throughout a time, or once some jobs have ended.
     planned : array of int64, shape (3, parts)
-        First and last second, and machine, of the parts of planned places.
+        Beginning and end [s] of the parts of planned places, and the next part on the same machine, -1 for
+        none.
+    first_planned, coming : array of int64, shape (machines,)
+        First part on each machine; the first one that ends after a time.
+    edges : array of int64, shape (2 * parts,)
+        Beginnings and ends of planned parts, sorted [s].
+    enough : array of int64, shape (machines,)
+        Time from which each machine has enough for a request, as running jobs end [s].
     shut : array of uint8, shape (machines,)
         Whether a planned job may not use each machine for some time.
     fits : array of int64, shape (2, needs)
         Number of changes of the free machines at which it was found whether each need fits them, and the
         answer.
-    counters : array of int64, shape (8,)
+    counters : array of int64, shape (9,)
         Numbers of steps, of the backfill, of machines that were chosen, of smallest times, of changes of the
-        free machines, and of the search; the need of a lesser request with a late place; and the number of
-        planned parts.
+        free machines, and of the search; the need of a lesser request with a late place; the number of
+        planned parts; and the first step of the lists of running jobs alone.
     """
 
     levels: Levels
@@ -356,6 +370,10 @@ class Nodes(NamedTuple):
     missing: Integers
     least: Integers
     planned: Integers
+    first_planned: Integers
+    coming: Integers
+    edges: Integers
+    enough: Integers
     shut: NDArray[np.uint8]
     fits: Integers
     counters: Integers
@@ -364,7 +382,7 @@ class Nodes(NamedTuple):
 AT, NEXT, LEVEL = range(3)
 """Columns of :attr:`Nodes.steps`; the amounts are the last ones."""
 
-STEPS, BACKFILL, CHOSEN, KEPT, CHANGES, SEARCH, LIKE, PLANNED = range(8)
+STEPS, BACKFILL, CHOSEN, KEPT, CHANGES, SEARCH, LIKE, PLANNED, RUNNING_STEPS = range(9)
 """Positions in :attr:`Nodes.counters`."""
 
 PASS, REQUEST, LENGTH, BEGINNING = range(4)
