@@ -366,6 +366,8 @@ def nodes_of(places: Places, partitions: Partitions, steps: int) -> state.Nodes:
     levels[columns.EMPTY] = levels[columns.NOW] = machines.capacity
     members = [np.flatnonzero(mask) for mask in masks]
     slots = max(min(len(places.needs), MOST_PLACES // max(count, 1)), 1)
+    counters = np.zeros(11, dtype=np.int64)
+    counters[state.POOLED] = int(table[:, columns.SPREAD].any())
     return state.Nodes(
         columns.Levels(
             levels, table, np.zeros((0, count), dtype=np.uint8), np.zeros(resources, dtype=np.int64)
@@ -386,14 +388,14 @@ def nodes_of(places: Places, partitions: Partitions, steps: int) -> state.Nodes:
         wanted=np.zeros(resources, dtype=np.int64),
         missing=np.zeros(resources, dtype=np.int64),
         least=np.zeros((count, resources), dtype=np.int64),
-        planned=np.empty((3, steps), dtype=np.int64),
+        planned=np.empty((steps, 3), dtype=np.int64),
         first_planned=np.zeros(count, dtype=np.int64),
-        coming=np.zeros(count, dtype=np.int64),
         edges=np.empty(2 * steps, dtype=np.int64),
-        enough=np.zeros(count, dtype=np.int64),
+        enough=np.zeros((slots, count), dtype=np.int64),
+        seen=np.zeros((5, count), dtype=np.int64),
         shut=np.zeros(count, dtype=np.uint8),
         fits=np.full((2, len(places.needs)), -1, dtype=np.int64),
-        counters=np.zeros(9, dtype=np.int64),
+        counters=counters,
     )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from hpcsimkit.compiled.compilation import machine_code, pasted, separate
 from hpcsimkit.compiled.needs import MINUS, NOW, PLUS
 from hpcsimkit.compiled.running import expect, forget, pop, push
+from hpcsimkit.compiled.slurm_groups import place_with_a_group
 from hpcsimkit.compiled.slurm_limits import enter_end, enter_start, explain, reason_of, write_in_log
 from hpcsimkit.compiled.slurm_places import (
     NEVER,
@@ -18,7 +19,6 @@ from hpcsimkit.compiled.slurm_places import (
     make_plan,
     may_start,
     occupy,
-    place_with_a_group,
     reserve,
 )
 from hpcsimkit.compiled.slurm_priority import (

@@ -297,9 +297,10 @@ class Run(NamedTuple):
 
 
 class Nodes(NamedTuple):
-    """The machines, and the plan of a backfill: the level of each machine over time, as a list of steps.
+    """The machines, and the plan of a backfill: the level of each machine as running jobs end, and planned places.
 
-    The first step of each machine has its number. A second list of each has its level as running jobs end.
+    The levels are a list of steps for each machine, the first one of which has its number. If there are pooled
+    requests, a second list of each has the level beside planned places.
 
     Attributes
     ----------
@@ -315,9 +316,10 @@ class Nodes(NamedTuple):
         Last step of each machine while the plan is made; last search in which the first time from which it
         has enough was found; space for the smallest of these times.
     slots : array of int64, shape (3, slots)
-        Number of the backfill, need and length of the last search for a need, in the slot of the need.
+        Epoch, need and length of the last search for a need, in the slot of the need.
     place, found : array of int64, shape (slots, machines)
-        Step of each machine at which the next search goes on, and a time before which it has not enough [s].
+        Part on each machine after which the next search goes on, -1 for the beginning, and a time before which
+        it has not enough [s].
     known : array of int64, shape (4, 16 * masks)
         Places that were found for requests of each mask: number of the backfill, need, length and beginning
         [s].
@@ -332,24 +334,28 @@ class Nodes(NamedTuple):
         Amounts that a request wants of each machine, and that a pooled one still lacks.
     least : array of int64, shape (machines, resources)
         Space for what is available throughout a time, or once some jobs have ended.
-    planned : array of int64, shape (3, parts)
-        Beginning and end [s] of the parts of planned places, and the next part on the same machine, -1 for
-        none.
-    first_planned, coming : array of int64, shape (machines,)
-        First part on each machine; the first one that ends after a time.
+    planned : array of int64, shape (parts, 3)
+        Beginning and end [s] of the parts of planned places, each of which has its machine for itself, and the
+        following part on the same machine, -1 for none.
+    first_planned : array of int64, shape (machines,)
+        First part on each machine, -1 for none.
     edges : array of int64, shape (2 * parts,)
         Beginnings and ends of planned parts, sorted [s].
-    enough : array of int64, shape (machines,)
-        Time from which each machine has enough for a request, as running jobs end [s].
+    enough : array of int64, shape (slots, machines)
+        Time from which each machine has enough for a node of a need, as running jobs end [s].
+    seen : array of int64, shape (5, machines)
+        Of the machines of a need, one after the other: that time, the first end of a running job, and the next
+        planned part, its beginning and its end [s].
     shut : array of uint8, shape (machines,)
         Whether a planned job may not use each machine for some time.
     fits : array of int64, shape (2, needs)
         Number of changes of the free machines at which it was found whether each need fits them, and the
         answer.
-    counters : array of int64, shape (9,)
+    counters : array of int64, shape (11,)
         Numbers of steps, of the backfill, of machines that were chosen, of smallest times, of changes of the
         free machines, and of the search; the need of a lesser request with a late place; the number of
-        planned parts; and the first step of the lists of running jobs alone.
+        planned parts; the epoch, which begins with a backfill or a start in one; the first step of the second
+        lists; and whether there are any.
     """
 
     levels: Levels
@@ -371,9 +377,9 @@ class Nodes(NamedTuple):
     least: Integers
     planned: Integers
     first_planned: Integers
-    coming: Integers
     edges: Integers
-    enough: Integers
+    enough: NDArray[np.int64]
+    seen: Integers
     shut: NDArray[np.uint8]
     fits: Integers
     counters: Integers
@@ -382,7 +388,13 @@ class Nodes(NamedTuple):
 AT, NEXT, LEVEL = range(3)
 """Columns of :attr:`Nodes.steps`; the amounts are the last ones."""
 
-STEPS, BACKFILL, CHOSEN, KEPT, CHANGES, SEARCH, LIKE, PLANNED, RUNNING_STEPS = range(9)
+BEGIN, END, FOLLOWING = range(3)
+"""Columns of :attr:`Nodes.planned`."""
+
+ENOUGH, ENDS, PART, FREE_UNTIL, TAKEN_UNTIL = range(5)
+"""Rows of :attr:`Nodes.seen`."""
+
+STEPS, BACKFILL, CHOSEN, KEPT, CHANGES, SEARCH, LIKE, PLANNED, EPOCH, SECOND, POOLED = range(11)
 """Positions in :attr:`Nodes.counters`."""
 
 PASS, REQUEST, LENGTH, BEGINNING = range(4)
