@@ -392,7 +392,7 @@ def nodes_of(places: Places, partitions: Partitions, steps: int) -> state.Nodes:
         first_planned=np.zeros(count, dtype=np.int64),
         edges=np.empty(2 * steps, dtype=np.int64),
         enough=np.zeros((slots, count), dtype=np.int64),
-        seen=np.zeros((5, count), dtype=np.int64),
+        seen=np.zeros((6, count), dtype=np.int64),
         shut=np.zeros(count, dtype=np.uint8),
         fits=np.full((2, len(places.needs)), -1, dtype=np.int64),
         counters=counters,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from hpcsimkit.compiled.compilation import machine_code, pasted, separate
 from hpcsimkit.compiled.needs import MASK, NODES, NOW, SPREAD
+from hpcsimkit.compiled.shifting import place_of
 from hpcsimkit.compiled.slurm_places import (
     NEVER,
     begin_choice,
@@ -28,6 +29,7 @@ from hpcsimkit.compiled.slurm_state import (
     FOLLOWING,
     FREE_UNTIL,
     LENGTH,
+    MACHINE,
     NEXT,
     PART,
     PASS,
@@ -63,14 +65,14 @@ def _first(nodes: Nodes, run: Run, number: int, length: int, start: int, now: in
     """
     count, edges = _look_at(nodes, number), 2 * nodes.counters[PLANNED]
     while True:
-        change = _open_and_shut(nodes, number, count, start, length)
+        change = _open_and_shut(nodes, count, start, length)
         edge, later = edge_after(nodes, change - 1, edges), NEVER
         if edge < edges:
             later = nodes.edges[edge]
         if nodes.levels.needs[number, SPREAD]:
-            ready = _ready_in_parts(nodes, run, number, now, later)
+            ready = _ready_in_parts(nodes, run, number, count, start + length, now, later)
         else:
-            ready = _ready(nodes, run, number, count, now, later)
+            ready = _ready(nodes, run, number, count, start, start + length, now, later)
         if ready <= start:
             return start
         if ready < NEVER:
@@ -92,7 +94,9 @@ def _look_at(nodes: Nodes, number: int) -> int:
         nodes.shut[machine] = 1
     for place in range(first, last):
         machine = nodes.members[place]
+        nodes.shut[machine] = 0
         step = nodes.steps[machine, NEXT]
+        seen[MACHINE, place - first] = machine
         seen[ENOUGH, place - first] = nodes.enough[slot, machine]
         seen[ENDS, place - first] = nodes.steps[step, AT] if step >= 0 else NEVER
         _note_part(nodes, place - first, nodes.first_planned[machine])
@@ -109,19 +113,23 @@ def _note_part(nodes: Nodes, place: int, part: int) -> None:
 
 
 @separate
-def _open_and_shut(nodes: Nodes, number: int, count: int, start: int, length: int) -> int:
-    """Open the machines that no planned job has for a length from a time on [s], and shut the others.
+def _open_and_shut(nodes: Nodes, count: int, start: int, length: int) -> int:
+    """Note the planned parts that end after a time [s], which only grows; from it on, the request has a length.
 
-    Returns the next start for which that may differ. Starts only grow.
+    Returns the next time for which other machines may be open.
     """
-    seen, first = nodes.seen, nodes.first_member[nodes.levels.needs[number, MASK]]
-    change = NEVER
+    free_until, taken_until = nodes.seen[FREE_UNTIL], nodes.seen[TAKEN_UNTIL]
+    change, least = NEVER, NEVER
     for place in range(count):
-        while seen[TAKEN_UNTIL, place] <= start:
-            _note_part(nodes, place, nodes.planned[seen[PART, place], FOLLOWING])
-        is_open = seen[FREE_UNTIL, place] >= start + length
-        nodes.shut[nodes.members[first + place]] = not is_open
-        until = seen[FREE_UNTIL, place] - length + 1 if is_open else seen[TAKEN_UNTIL, place]
+        least = min(least, taken_until[place_of(place)])
+    if least <= start:
+        for place in range(count):
+            while taken_until[place] <= start:
+                _note_part(nodes, place, nodes.planned[nodes.seen[PART, place], FOLLOWING])
+    for place in range(count):
+        until = taken_until[place_of(place)]
+        if free_until[place_of(place)] >= start + length:
+            until = free_until[place_of(place)] - length + 1
         change = min(change, until)
     return int(change)
 
@@ -130,55 +138,69 @@ def _open_and_shut(nodes: Nodes, number: int, count: int, start: int, length: in
 def _is_taken(nodes: Nodes, begin: int, end: int) -> bool:
     """Return whether planned jobs have some of the machines that were chosen between two times [s]."""
     for chosen in range(nodes.counters[CHOSEN]):
-        part = nodes.first_planned[nodes.chosen[chosen, 0]]
-        while part >= 0:
-            if nodes.planned[part, BEGIN] < end and nodes.planned[part, END] > begin:
-                return True
-            part = nodes.planned[part, FOLLOWING]
+        if _is_planned(nodes, nodes.chosen[chosen, 0], begin, end):
+            return True
+    return False
+
+
+@machine_code
+def _is_planned(nodes: Nodes, machine: int, begin: int, end: int) -> bool:
+    """Return whether a planned job has a machine between two times [s]."""
+    part = nodes.first_planned[machine]
+    while part >= 0 and nodes.planned[part, BEGIN] < end:
+        if nodes.planned[part, END] > begin:
+            return True
+        part = nodes.planned[part, FOLLOWING]
     return False
 
 
 @separate
-def _ready(nodes: Nodes, run: Run, number: int, count: int, now: int, before: int) -> int:
+def _ready(
+    nodes: Nodes, run: Run, number: int, count: int, begin: int, end: int, now: int, before: int
+) -> int:
     """Return when a request fits as running jobs end group by group, if it is up to a time [s].
 
-    Mirrors ``Plan._ready``: with the end of the job from which on as many machines as are wanted have enough, its
-    whole group has ended.
+    Mirrors ``Plan._ready``, on the machines that are open between two times: with the end of the job from which on
+    as many machines as are wanted have enough, its whole group has ended.
     """
-    seen, mask, wanted = nodes.seen, nodes.levels.needs[number, MASK], nodes.levels.needs[number, NODES]
-    first, kept, bound = nodes.first_member[mask], 0, min(before + 1, NEVER)
-    for place in range(count):
-        if seen[ENOUGH, place] < bound and not nodes.shut[nodes.members[first + place]]:
-            kept = keep_smallest(nodes, seen[ENOUGH, place], kept, wanted)
-            if kept == wanted:
-                bound = nodes.smallest[wanted - 1]
-    if kept < wanted:
+    enough, free_until = nodes.seen[ENOUGH], nodes.seen[FREE_UNTIL]
+    wanted, kept, ready = nodes.levels.needs[number, NODES], 0, min(before + 1, NEVER)
+    bound = ready
+    if wanted == 1:
+        for place in range(count):
+            if free_until[place_of(place)] >= end:
+                ready = min(ready, enough[place_of(place)])
+    else:
+        for place in range(count):
+            if enough[place] < ready and free_until[place] >= end:
+                kept = keep_smallest(nodes, enough[place], kept, wanted)
+                if kept == wanted:
+                    ready = nodes.smallest[wanted - 1]
+    if ready == bound:
         return NEVER
-    ready = nodes.smallest[wanted - 1]
     if ready > now:
-        ready = _end_of_group(nodes, run, first, count, ready, now)
+        ready = _end_of_group(nodes, run, count, ready, begin, end, now)
         if ready > before:
             return NEVER
     begin_choice(nodes)
     for place in range(count):
-        machine = nodes.members[first + place]
-        if seen[ENOUGH, place] <= ready and not nodes.shut[machine]:
-            choose(nodes, number, machine)
+        if enough[place] <= ready and free_until[place] >= end:
+            choose(nodes, number, nodes.seen[MACHINE, place])
             if nodes.counters[CHOSEN] == wanted:
                 break
     return int(ready)
 
 
 @machine_code
-def _end_of_group(nodes: Nodes, run: Run, first: int, count: int, time: int, now: int) -> int:
+def _end_of_group(nodes: Nodes, run: Run, count: int, time: int, begin: int, end: int, now: int) -> int:
     """Return the last end of the group in which a job ends at a time, of those on open machines [s].
 
     Mirrors ``plan._groups``.
     """
-    origin, window = time, GROUP
+    ends, free_until, origin, window = nodes.seen[ENDS], nodes.seen[FREE_UNTIL], time, GROUP
     for place in range(count):
-        if not nodes.shut[nodes.members[first + place]]:
-            origin = min(origin, nodes.seen[ENDS, place])
+        if free_until[place_of(place)] >= end:
+            origin = min(origin, ends[place_of(place)])
     origin = origin // GROUP * GROUP + GROUP
     while time > origin + window:
         window *= 2
@@ -189,17 +211,31 @@ def _end_of_group(nodes: Nodes, run: Run, first: int, count: int, time: int, now
             low = middle + 1
         else:
             high = middle
-    while not _is_on_open(nodes, run, run.expected[1, low - 1]):
+    while not _is_on_open(nodes, run, run.expected[1, low - 1], begin, end):
         low -= 1
     return _end_at(run, low - 1, now)
 
 
+@machine_code
+def _is_on_open(nodes: Nodes, run: Run, row: int, begin: int, end: int) -> bool:
+    """Return whether a job runs on a machine of a request that is open between two times [s]."""
+    for part in range(run.first[row], run.first[row] + run.part_count[row]):
+        machine = run.parts[part, 0]
+        if not nodes.shut[machine] and not _is_planned(nodes, machine, begin, end):
+            return True
+    return False
+
+
 @separate
-def _ready_in_parts(nodes: Nodes, run: Run, number: int, now: int, before: int) -> int:
+def _ready_in_parts(
+    nodes: Nodes, run: Run, number: int, count: int, end: int, now: int, before: int
+) -> int:
     """Return when a pooled request fits as running jobs end group by group, if it is up to a time [s].
 
     Mirrors ``Plan._ready``.
     """
+    for seen in range(count):
+        nodes.shut[nodes.seen[MACHINE, seen]] = nodes.seen[FREE_UNTIL, seen] < end
     _begin_with_free(nodes)
     if choose_of(nodes, nodes.least, nodes.shut, number):
         return now
@@ -249,14 +285,14 @@ def _end_at(run: Run, place: int, now: int) -> int:
 @machine_code
 def _on_open_from(nodes: Nodes, run: Run, place: int) -> int:
     """Return the first running job from a place on with an open machine; else their number."""
-    while place < run.counters[RUNNING] and not _is_on_open(nodes, run, run.expected[1, place]):
+    while place < run.counters[RUNNING] and not _is_on_one(nodes, run, run.expected[1, place]):
         place += 1
     return place
 
 
 @machine_code
-def _is_on_open(nodes: Nodes, run: Run, row: int) -> bool:
-    """Return whether a job runs on an open machine."""
+def _is_on_one(nodes: Nodes, run: Run, row: int) -> bool:
+    """Return whether a job runs on a machine that is not shut."""
     for part in range(run.first[row], run.first[row] + run.part_count[row]):
         if not nodes.shut[run.parts[part, 0]]:
             return True

@@ -343,9 +343,9 @@ class Nodes(NamedTuple):
         Beginnings and ends of planned parts, sorted [s].
     enough : array of int64, shape (slots, machines)
         Time from which each machine has enough for a node of a need, as running jobs end [s].
-    seen : array of int64, shape (5, machines)
-        Of the machines of a need, one after the other: that time, the first end of a running job, and the next
-        planned part, its beginning and its end [s].
+    seen : array of int64, shape (6, machines)
+        Of the machines of a need, one after the other: the machine, that time, the first end of a running job,
+        and the next planned part, its beginning and its end [s].
     shut : array of uint8, shape (machines,)
         Whether a planned job may not use each machine for some time.
     fits : array of int64, shape (2, needs)
@@ -391,7 +391,7 @@ AT, NEXT, LEVEL = range(3)
 BEGIN, END, FOLLOWING = range(3)
 """Columns of :attr:`Nodes.planned`."""
 
-ENOUGH, ENDS, PART, FREE_UNTIL, TAKEN_UNTIL = range(5)
+MACHINE, ENOUGH, ENDS, PART, FREE_UNTIL, TAKEN_UNTIL = range(6)
 """Rows of :attr:`Nodes.seen`."""
 
 STEPS, BACKFILL, CHOSEN, KEPT, CHANGES, SEARCH, LIKE, PLANNED, EPOCH, SECOND, POOLED = range(11)
