@@ -1,15 +1,18 @@
 """Slurm as configured: many futures of one moment, which have jobs, configuration and past in common.
 
-A future consists of the jobs of a log up to the moment, and of jobs of the log that arrive again. What the jobs
-of the log ask for is computed once, the past is repeated once for each moment, and a future is over when all jobs
-that wait at the moment have started.
+A future consists of the jobs of a log up to the moment, and of jobs of the log that arrive again. What the
+jobs of the log ask for is computed once, the past is repeated once for each moment, and a future is over when
+all jobs that wait at the moment have started. Users that the tree of associations lacks are those of the
+whole log.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple, TypeVar
+from collections.abc import Iterator
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hpcsimkit.cluster.partitions import Partitions
 from hpcsimkit.compiled import loading
@@ -76,7 +79,8 @@ class SlurmFutures:
         Parameters
         ----------
         jobs : Workload
-            The jobs up to then, the last ones waiting. It does not matter how long those run that have not ended.
+            The jobs up to then, the last ones waiting. The run times of those that have not ended do not
+            matter.
         rows : array of int64, shape (jobs,)
             Their rows in the log.
         begun : Begun
@@ -212,7 +216,8 @@ def _limits_of(log: state.Limits, rows: Integers) -> state.Limits:
 
 def _continued(begun: PartsT, whole: PartsT) -> PartsT:
     """Return a new state with more jobs in which the first ones have the values of another one."""
-    for known, values in zip(begun, whole, strict=True):
+    pairs = cast("Iterator[tuple[NDArray[Any], NDArray[Any]]]", zip(begun, whole, strict=True))
+    for known, values in pairs:
         part = tuple(slice(min(pair)) for pair in zip(known.shape, values.shape, strict=True))
         values[part] = known[part]
     return whole

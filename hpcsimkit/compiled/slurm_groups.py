@@ -1,7 +1,7 @@
 """Places of jobs in the plan when running jobs end in groups.
 
-Mirrors ``Plan._with_a_group`` of :mod:`hpcsimkit.slurm.plan`. The machines of a request are *open* for a time if no
-planned job has them in it.
+Mirrors ``Plan._with_a_group`` of :mod:`hpcsimkit.slurm.plan`. The machines of a request are *open* for a time
+if no planned job has them in it.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def place_with_a_group(nodes: Nodes, run: Run, number: int, length: int, start: 
 def _first(nodes: Nodes, run: Run, number: int, length: int, start: int, now: int) -> int:
     """Return the time from which a job has a place that has none before a time [s].
 
-    As long as the same machines are open, the request fits at the same time, so that edges in between are skipped.
+    As long as the same machines are open, the request fits at the same time: edges in between are skipped.
     """
     count, edges = _look_at(nodes, number), 2 * nodes.counters[PLANNED]
     while True:
@@ -109,12 +109,15 @@ def _note_part(nodes: Nodes, place: int, part: int) -> None:
     seen = nodes.seen
     seen[PART, place], seen[FREE_UNTIL, place], seen[TAKEN_UNTIL, place] = part, NEVER, NEVER
     if part >= 0:
-        seen[FREE_UNTIL, place], seen[TAKEN_UNTIL, place] = nodes.planned[part, BEGIN], nodes.planned[part, END]
+        seen[FREE_UNTIL, place], seen[TAKEN_UNTIL, place] = (
+            nodes.planned[part, BEGIN],
+            nodes.planned[part, END],
+        )
 
 
 @separate
 def _open_and_shut(nodes: Nodes, count: int, start: int, length: int) -> int:
-    """Note the planned parts that end after a time [s], which only grows; from it on, the request has a length.
+    """Note the planned parts that end after a time [s], which only grows, for a request of a length.
 
     Returns the next time for which other machines may be open.
     """
@@ -160,12 +163,29 @@ def _ready(
 ) -> int:
     """Return when a request fits as running jobs end group by group, if it is up to a time [s].
 
-    Mirrors ``Plan._ready``, on the machines that are open between two times: with the end of the job from which on
-    as many machines as are wanted have enough, its whole group has ended.
+    Mirrors ``Plan._ready``, on the machines that are open between two times: with the end of the job from
+    which on as many machines as are wanted have enough, its whole group has ended.
     """
-    enough, free_until = nodes.seen[ENOUGH], nodes.seen[FREE_UNTIL]
-    wanted, kept, ready = nodes.levels.needs[number, NODES], 0, min(before + 1, NEVER)
-    bound = ready
+    wanted = nodes.levels.needs[number, NODES]
+    ready = _enough_at(nodes, wanted, count, end, before)
+    if NEVER > ready > now:
+        ready = _end_of_group(nodes, run, count, ready, begin, end, now)
+    if ready > before or ready == NEVER:
+        return NEVER
+    begin_choice(nodes)
+    for place in range(count):
+        if nodes.seen[ENOUGH, place] <= ready and nodes.seen[FREE_UNTIL, place] >= end:
+            choose(nodes, number, nodes.seen[MACHINE, place])
+            if nodes.counters[CHOSEN] == wanted:
+                break
+    return int(ready)
+
+
+@machine_code
+def _enough_at(nodes: Nodes, wanted: int, count: int, end: int, before: int) -> int:
+    """Return from when on as many open machines as are wanted have enough, if it is up to a time [s]."""
+    enough, free_until, kept = nodes.seen[ENOUGH], nodes.seen[FREE_UNTIL], 0
+    ready = bound = min(before + 1, NEVER)
     if wanted == 1:
         for place in range(count):
             if free_until[place_of(place)] >= end:
@@ -176,19 +196,7 @@ def _ready(
                 kept = keep_smallest(nodes, enough[place], kept, wanted)
                 if kept == wanted:
                     ready = nodes.smallest[wanted - 1]
-    if ready == bound:
-        return NEVER
-    if ready > now:
-        ready = _end_of_group(nodes, run, count, ready, begin, end, now)
-        if ready > before:
-            return NEVER
-    begin_choice(nodes)
-    for place in range(count):
-        if enough[place] <= ready and free_until[place] >= end:
-            choose(nodes, number, nodes.seen[MACHINE, place])
-            if nodes.counters[CHOSEN] == wanted:
-                break
-    return int(ready)
+    return NEVER if ready == bound else int(ready)
 
 
 @machine_code
@@ -227,9 +235,7 @@ def _is_on_open(nodes: Nodes, run: Run, row: int, begin: int, end: int) -> bool:
 
 
 @separate
-def _ready_in_parts(
-    nodes: Nodes, run: Run, number: int, count: int, end: int, now: int, before: int
-) -> int:
+def _ready_in_parts(nodes: Nodes, run: Run, number: int, count: int, end: int, now: int, before: int) -> int:
     """Return when a pooled request fits as running jobs end group by group, if it is up to a time [s].
 
     Mirrors ``Plan._ready``.

@@ -73,7 +73,10 @@ from hpcsimkit.compiled.slurm_state import (
 from hpcsimkit.compiled.state import BACKFILLED, READY
 
 OVER, LACKS_SPACE, STUCK, PAUSED = range(4)
-"""What a run returns: it is over, its log is full, the kernel should say what is wrong, or the past is over."""
+"""What a run returns: it is over, its log is full, the kernel should say what is wrong, the past is over."""
+
+GOES_ON = 2
+"""Value of ``PAUSES`` with which a run goes on after its pause."""
 
 
 def simulate(
@@ -90,21 +93,24 @@ def simulate(
     while counters[ASKED]:
         if counters[LOGGED] + counters[JOBS_WAITING] + len(jobs.run_time) >= run.log.shape[1]:
             return LACKS_SPACE
-        now = _next_instant(jobs, past, run)
-        if now == NEVER:
-            return STUCK if counters[JOBS_WAITING] else OVER
-        counters[NOW_AT] = now
-        _end_jobs(jobs, factors, limits, nodes, run, now)
-        _submit_jobs(jobs, run, now)
-        if not counters[JOBS_WAITING]:
-            continue
-        counters[PASSES] += 1
-        if not counters[ACTING]:
-            _repeat_past(factors, jobs, limits, nodes, past, run, now)
+        now = counters[NOW_AT]
+        if counters[PAUSES] == GOES_ON:
+            counters[PAUSES] = 0
+        else:
+            now = counters[NOW_AT] = _next_instant(jobs, past, run)
+            if now == NEVER:
+                return STUCK if counters[JOBS_WAITING] else OVER
+            _end_jobs(jobs, factors, limits, nodes, run, now)
+            _submit_jobs(jobs, run, now)
+            if not counters[JOBS_WAITING]:
+                continue
+            counters[PASSES] += 1
+            if not counters[ACTING]:
+                _repeat_past(factors, jobs, limits, nodes, past, run, now)
             if counters[FAILED]:
                 return STUCK
             if counters[ACTING] and counters[PAUSES]:
-                counters[NEXT_PASS], counters[PAUSES] = now, 0
+                counters[PAUSES] = GOES_ON
                 return PAUSED
         if counters[ACTING]:
             _schedule(clocks, factors, jobs, limits, nodes, run, now)
@@ -549,9 +555,7 @@ def _note_candidates(jobs: Jobs, limits: Limits, nodes: Nodes, run: Run, now: in
 
 
 @machine_code
-def _without_late_ones(
-    jobs: Jobs, nodes: Nodes, run: Run, candidates: int, position: int, now: int
-) -> int:
+def _without_late_ones(jobs: Jobs, nodes: Nodes, run: Run, candidates: int, position: int, now: int) -> int:
     """Return the number of candidates without the last ones, which cannot start now beside what is planned.
 
     None is left if all are before a position. What a plan holds for jobs behind the last candidate changes

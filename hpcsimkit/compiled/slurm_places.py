@@ -441,8 +441,8 @@ def _remember(nodes: Nodes, number: int, length: int, found: int) -> None:
 def _search(nodes: Nodes, slot: int, machine: int, length: int, after: int, before: int) -> int:
     """Return the first time between two from which a machine has enough for a length [s], or a later one.
 
-    It is the first gap between planned places once running jobs leave enough. The search begins where the last
-    one on this machine ended: `place` is a part that is over by then, and so are those before it.
+    It is the first gap between planned places once running jobs leave enough. The search begins where the
+    last one on this machine ended: `place` is a part that is over by then, and so are those before it.
     """
     planned, place = nodes.planned, nodes.place[slot, machine]
     found = max(after, nodes.found[slot, machine])

@@ -297,9 +297,9 @@ class Run(NamedTuple):
 
 
 class Nodes(NamedTuple):
-    """The machines, and the plan of a backfill: the level of each machine as running jobs end, and planned places.
+    """The machines, and the plan of a backfill: their levels as running jobs end, and planned places.
 
-    The levels are a list of steps for each machine, the first one of which has its number. If there are pooled
+    The levels are a list of steps for each machine, the first one of which has its number. With pooled
     requests, a second list of each has the level beside planned places.
 
     Attributes
@@ -318,8 +318,8 @@ class Nodes(NamedTuple):
     slots : array of int64, shape (3, slots)
         Epoch, need and length of the last search for a need, in the slot of the need.
     place, found : array of int64, shape (slots, machines)
-        Part on each machine after which the next search goes on, -1 for the beginning, and a time before which
-        it has not enough [s].
+        Part on each machine after which the next search goes on, -1 for the beginning, and a time before
+        which it has not enough [s].
     known : array of int64, shape (4, 16 * masks)
         Places that were found for requests of each mask: number of the backfill, need, length and beginning
         [s].
@@ -335,8 +335,8 @@ class Nodes(NamedTuple):
     least : array of int64, shape (machines, resources)
         Space for what is available throughout a time, or once some jobs have ended.
     planned : array of int64, shape (parts, 3)
-        Beginning and end [s] of the parts of planned places, each of which has its machine for itself, and the
-        following part on the same machine, -1 for none.
+        Beginning and end [s] of the parts of planned places, each of which has its machine for itself, and
+        the following part on the same machine, -1 for none.
     first_planned : array of int64, shape (machines,)
         First part on each machine, -1 for none.
     edges : array of int64, shape (2 * parts,)
@@ -344,8 +344,8 @@ class Nodes(NamedTuple):
     enough : array of int64, shape (slots, machines)
         Time from which each machine has enough for a node of a need, as running jobs end [s].
     seen : array of int64, shape (6, machines)
-        Of the machines of a need, one after the other: the machine, that time, the first end of a running job,
-        and the next planned part, its beginning and its end [s].
+        Of the machines of a need, one after the other: the machine, that time, the first end of a running
+        job, and the next planned part, its beginning and its end [s].
     shut : array of uint8, shape (machines,)
         Whether a planned job may not use each machine for some time.
     fits : array of int64, shape (2, needs)

@@ -60,6 +60,10 @@ LISTS = {
     "sacctmgr_show_qos.txt": ("sacctmgr", "--parsable2", "show", "qos"),
     "sacctmgr_show_assoc.txt": ("sacctmgr", "--parsable2", "show", "assoc"),
 }
+EVENTS = "sacctmgr --parsable2 show event starttime=now-3days"
+FAILURES, CALENDAR = "sacctmgr_show_event.txt", "reservations.txt"
+"""What happened to the nodes on the day, and the reservation that was made on it."""
+
 BARS = {"ks": 0.08, "ratio": (0.85, 1.2), "reasons": 0.97, "priority": 1.0, "share": 5e-7, "advice": 1 / 3}
 
 
@@ -121,13 +125,14 @@ def _with_other_lengths(script: Path, jobs: int, hours: float) -> None:
     text = text.replace("loadf.py 240 14400", f"loadf.py {jobs} {int(hours * 3600)}")
     text = re.sub(r"--starttime \S+", "--starttime now-3days", text)
     lists = "".join(f"{' '.join(command)} > {name}\n" for name, command in LISTS.items())
+    lists += f"{EVENTS} > {FAILURES}\n"
     script.write_text(text + lists + f"cp /etc/slurm/slurm.conf /etc/slurm/gres.conf .\ntouch {DONE}\n")
 
 
 def _collect(root: Path, out: Path) -> None:
     """Copy what the commands printed."""
     out.mkdir(parents=True, exist_ok=True)
-    for name in ("fast.sacct", "fast_full.sacct", "loadf.out", *CONFIGURATION, *LISTS):
+    for name in ("fast.sacct", "fast_full.sacct", "loadf.out", FAILURES, CALENDAR, *CONFIGURATION, *LISTS):
         if (root / name).is_file():
             shutil.copyfile(root / name, out / name)
     if (root / "snapf").is_dir():
@@ -171,7 +176,8 @@ def lines_of(day: Path, futures: int) -> Iterator[str]:
     yield from _pace(log)
     yield from _priorities(profile, snapshots)
     yield from _shares(profile, snapshots)
-    experiment = Experiment.of_flags({"log": str(log), "slurm": str(day / "conf"), "policies": [CONFIGURED]})
+    flags = {"log": str(log), "slurm": str(day / "conf"), "policies": [CONFIGURED], **_happened(day)}
+    experiment = Experiment.of_flags(flags)
     case = Case.of(experiment, CONFIGURED)
     found = ask(ValidationQuestion(case=case))
     waits = found.validation.table.iloc[0]
@@ -187,6 +193,16 @@ def lines_of(day: Path, futures: int) -> Iterator[str]:
     if tables:
         yield from _advice("all snapshots", pandas.concat(tables))
         yield f"(bars: error {BARS['advice']:.2f} of that of squeue, 75% to 85% of the starts in the windows)"
+
+
+def _happened(day: Path) -> dict[str, str]:
+    """Return the options for what happened to nodes: failures, and maintenance."""
+    found = {"failures": day / FAILURES, "calendar": day / CALENDAR}
+    return {
+        name: str(file)
+        for name, file in found.items()
+        if file.is_file() and len(file.read_text().splitlines()) > 1
+    }
 
 
 def _pace(log: Path) -> Iterator[str]:

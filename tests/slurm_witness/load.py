@@ -109,12 +109,14 @@ def happens(shape: Shape, length: float) -> None:
     if shape.event == "maintenance":
         subprocess.Popen(
             f"sleep {middle}; scontrol create reservation starttime=now+3600 duration=60 user=root "
-            "flags=maint,ignore_jobs nodes=c[1-2]",
+            "flags=maint,ignore_jobs nodes=c[1-2]; scontrol show reservation > reservations.txt",
             shell=True,
         )
     elif shape.event == "failure":
         subprocess.Popen(
-            f"sleep {middle}; scontrol update nodename=c2 state=down reason=broken; sleep 3600; "
+            # A node that is down and answers returns to service at once (ReturnToService), unless it drains.
+            f"sleep {middle}; scontrol update nodename=c2 state=drain reason=broken; "
+            "scontrol update nodename=c2 state=down reason=broken; sleep 3600; "
             "scontrol update nodename=c2 state=resume",
             shell=True,
         )

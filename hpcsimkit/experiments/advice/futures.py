@@ -232,7 +232,7 @@ class Futures:
         if self._slurm is None or self._done(moment).any():
             return None
         known, longest = np.concatenate([moment.past, moment.active]), self._longest(moment)
-        jobs = _again(self._jobs, known, *NO_ARRIVALS, longest, np.zeros_like(longest))
+        jobs = _again(self._jobs, known, NO_ARRIVALS[0], NO_ARRIVALS[1], longest, np.zeros_like(longest))
         if self.case.setup.walltime == "kill":
             jobs = jobs.killed_at_limit
         return self._slurm.moment(jobs, known, begun, len(moment.waiting))
