@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import ast
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -12,6 +15,7 @@ from coverage import CoverageData
 from tests.mutants.__main__ import ROOT, all_faults, equivalent, read, report
 from tests.mutants.covering import MOST, Covering
 from tests.mutants.faults import faults_of
+from tests.mutants.plugin import HANGS
 from tests.mutants.trial import CONCERNED, PACKAGES, Checkout, concerned_by
 
 SOURCE = '''"""Doc of 1 + 1."""
@@ -31,7 +35,7 @@ class C:
         self.x = a  # a comment
         if a < 3 and b:
             a += 1
-            os.remove(f"é {a + 1}")
+            os.remove(f"é {a + 1}", *zip(a, a, strict=True))
         if not a:
             raise ValueError(a - 1)
         return min(a, -1)
@@ -53,7 +57,7 @@ EXPECTED = [
     "17 C.f: a += 1 -> a -= 1",
     "17 C.f: 1 -> 2",
     "17 C.f: 1 -> 0",
-    "18 C.f: os.remove(f'é {a + 1}') -> pass",
+    "18 C.f: os.remove(f'é {a + 1}', *zip(a, a, strict=True)) -> pass",
     "19 C.f: not a -> (a)",
     "21 C.f: min(a, -1) -> max(a, -1)",
     "21 C.f: -1 -> 0",
@@ -122,6 +126,24 @@ def test_tests_that_run_a_line_are_found_the_quickest_first(tmp_path: Path) -> N
     for line, tests in expected.items():
         assert covering.tests_of("hpcsimkit/kernel/system.py", line) == tests, line
     assert covering.tests_of("hpcsimkit/kernel/clock.py", 1) == []
+
+
+def test_a_test_that_takes_too_long_ends_its_process(tmp_path: Path) -> None:
+    """Computing for longer than allowed does, and so does waiting for ten times as long."""
+    (tmp_path / "test_them.py").write_text(
+        "import time\nfrom tests.mutants import plugin\nplugin.LONGEST = 0.05\n"
+        "def test_computes():\n while True: pass\n"
+        "def test_waits(): time.sleep(5)\n"
+    )
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "tests.mutants.plugin", "-p", "no:cacheprovider"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    codes = {
+        name: subprocess.run(
+            [*command, f"test_them.py::{name}"], cwd=tmp_path, env=environment, capture_output=True
+        ).returncode
+        for name in ("test_computes", "test_waits")
+    }
+    assert codes == {"test_computes": HANGS, "test_waits": HANGS}
 
 
 SMALL = "def larger(a, b):\n    return max(a, b)\n"

@@ -21,6 +21,7 @@ __all__ = ["WEEKDAYS", "Description", "Value", "describe", "load_remark", "most_
 Value = int | float | str
 Rows = dict[str, Value]
 
+HOUR = 3600
 DAY = 86_400
 GIGABYTE = 10**9
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
@@ -253,9 +254,9 @@ def _requests(workload: Workload) -> dict[str, Rows]:
         sections[title] = {**rows, **_distribution(some)} if len(some) else rows
     if (workload.nodes > 1).any():
         sections["nodes asked for"] = _distribution(workload.nodes)
-    size = workload.size[workload.size > 0]
-    if len(size):
-        sections[f"jobs by size [{workload.resources[0]}]"] = _size_classes(size)
+    asking = workload.size > 0
+    if asking.any():
+        sections |= _by_size(workload.size[asking], workload.run_time[asking], workload.resources[0])
     return sections
 
 
@@ -263,7 +264,7 @@ def _nodes(workload: Workload, machine: int | None) -> dict[str, Rows]:
     """Return statistics of the job sizes of a log without resources."""
     return {
         "sizes [nodes]": _sizes(workload, machine),
-        "jobs by size [nodes]": _size_classes(workload.nodes),
+        **_by_size(workload.nodes, workload.run_time, "nodes"),
     }
 
 
@@ -279,11 +280,15 @@ def _sizes(workload: Workload, machine: int | None) -> Rows:
     return rows
 
 
-def _size_classes(nodes: Column) -> Rows:
-    """Return the number of jobs in each of the classes 1, 2, 3-4, 5-8, ... nodes."""
-    classes = np.bincount(np.ceil(np.log2(nodes)).astype(np.int64))
-    names = ["1", "2", *(f"{2 ** (k - 1) + 1}-{2**k}" for k in range(2, len(classes)))]
-    return {name: int(count) for name, count in zip(names, classes, strict=False)}
+def _by_size(size: Column, run_time: Column, unit: str) -> dict[str, Rows]:
+    """Return the number of jobs, and what they used, in each of the size classes 1, 2, 3-4, 5-8, ..."""
+    number = np.ceil(np.log2(size)).astype(np.int64)
+    jobs, used = np.bincount(number), np.bincount(number, weights=size * (run_time / HOUR))
+    names = ["1", "2", *(f"{2 ** (k - 1) + 1}-{2**k}" for k in range(2, len(jobs)))]
+    return {
+        f"jobs by size [{unit}]": dict(zip(names, jobs.tolist(), strict=False)),
+        f"{unit.removesuffix('s')}-hours by size [{unit}]": dict(zip(names, map(round, used), strict=False)),
+    }
 
 
 def _run_time_classes(run_time: Column) -> Rows:

@@ -418,12 +418,10 @@ def scored_pass(  # noqa: PLR0913 - parts of the state
     plan: Plan | None,
     stops: Stops | None,
     now: int,
-) -> int:
+) -> None:
     """Run a pass on a queue in order of arrival, with scores of this instant.
 
     Mirrors ``Pipeline.schedule`` with a ``ScoredQueue``, and with a window (``JobQueue.oldest``).
-
-    Return the row of the first job that does not fit, -1 if there is none.
     """
     rows = listing.rows
     count = list_waiting(jobs, run, rules, queue, listing, shares, machines, now)
@@ -432,7 +430,7 @@ def scored_pass(  # noqa: PLR0913 - parts of the state
     if machines is not None and skips(
         jobs, run, rules, machines, rows[first_of(listing, gone, count, rules.window)], now
     ):
-        return -1
+        return
     while queue.counters[WAITING]:
         position = first_of(listing, gone, count, rules.window)
         head = rows[position]
@@ -448,14 +446,13 @@ def scored_pass(  # noqa: PLR0913 - parts of the state
             remove(queue, sizes, head, jobs.rank)
         _start_next(jobs, run, rules, machines, plan, head, now)
     else:
-        return -1
+        return
     if rules.backfilling >= EASY:
         run.reserved[head] = 1
     if rules.backfilling != NONE:
         _backfill_by_score(
             jobs, run, rules, queue, sizes, listing, gone, machines, profile, plan, head, count, now
         )
-    return head
 
 
 @pasted

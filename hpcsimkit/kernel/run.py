@@ -153,8 +153,6 @@ class Run(Scheduler):
         StalledError
             Jobs are still waiting.
         """
-        if self._gone:
-            self._count_down(until=self.system.calendar.times[-len(self._changes) - 1])
         finish(self.system, self.callbacks.on_finish)
 
     # --- events ----------------------------------------------------------------------------------------
@@ -267,13 +265,17 @@ class Run(Scheduler):
             system.free, self._gone = system.free + before - gone, gone
             self._count_down()
 
-    def _count_down(self, until: int | None = None) -> None:
-        """Record the nodes that were down up to now, and count those that are: gone and not in use."""
-        now = self.clock.now if until is None else until
+    def _count_down(self) -> None:
+        """Record the nodes that were down up to now, and count those that are: gone and not in use.
+
+        Whatever is down in the end has been recorded: the last change that is processed comes after all jobs,
+        when nothing that is gone is in use, so that this amount differs from the one before.
+        """
         since, nodes = self._down_nodes
         # Jobs beyond their estimates keep their nodes, so that the free capacity is below 0.
         down = self._gone + min(self.system.free, 0)
-        if down != nodes or until is not None:
+        if down != nodes:
+            now = self.clock.now
             if nodes and now > since:
                 self.down.append((since, now, nodes))
             self._down_nodes = now, down

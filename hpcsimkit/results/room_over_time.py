@@ -163,8 +163,9 @@ class RoomOverTime:
     def _parts(self) -> list[str]:
         """The partition of each compared job; all the same without partitions."""
         result, jobs = self.use.validation.result, self.use.validation.jobs
-        if not isinstance(self.use.cluster, Partitions) or result.started_in is None:
+        if not isinstance(self.use.cluster, Partitions):
             return [""] * int(jobs.sum())
+        assert result.started_in is not None  # as in each run on partitions
         return [str(name) for name in result.started_in[jobs].tolist()]
 
     def _machines_of_parts(self, cluster: Machines) -> dict[str, NDArray[np.intp]]:

@@ -127,7 +127,10 @@ def test_an_outage_without_an_end_ends_with_the_submissions() -> None:
 
 def test_outages_of_one_machine_follow_each_other() -> None:
     log = log_of(
-        Outage(5, 20, machines=("a",)), Outage(10, 30, machines=("a",)), Outage(12, 18, machines=("a",))
+        Outage(5, 20, machines=("a",)),
+        Outage(10, 30, machines=("a",)),
+        Outage(12, 18, machines=("a",)),
+        Outage(13, 30, machines=("a",)),
     )
     w = Workload({"submit_time": [0], "run_time": [1], "nodes": [1]}, machine_size=1)
     assert [(each.start, each.end) for each in log.on(w, Nodes(1)).listed] == [(5, 20), (20, 30)]

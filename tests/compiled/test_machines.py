@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from hpcsimkit.cluster.machines import Machines
 from hpcsimkit.cluster.partitions import Partition, Partitions
-from hpcsimkit.compiled import machine_profile, support
+from hpcsimkit.compiled import machine_profile, planned_filling, support
 from hpcsimkit.errors import UsageError
 from hpcsimkit.experiments.parts.registry import make
 from hpcsimkit.jobs.workload import Workload
@@ -103,6 +103,42 @@ def drawn(backfilling: list[str], orders: list[str], windows: list[str]) -> Any:
 CASES = drawn([*BACKFILLING, *PREDICTED], [*ORDERS, *SHARES], WINDOWS)
 test_random_workloads = uncompiled(settings(max_examples=300)(CASES(check_random)))
 test_many_random_workloads = pytest.mark.slow(settings(max_examples=20_000)(CASES(check_random)))
+
+
+def pooled_crowd(seed: int) -> tuple[Machines, Workload]:
+    """Three machines, and more pooled requests at once than they have room for."""
+    numbers, count = np.random.default_rng(seed), 25
+    columns = {
+        "submit_time": np.sort(numbers.integers(0, 60, count)),
+        "run_time": numbers.integers(0, 90, count),
+        "requested_time": numbers.choice([1, 20, 60, 90], count),
+        "nodes": np.ones(count, dtype=np.int64),
+        "cpus": numbers.choice([1, 2, 5, 12, 30], count),
+        "memory": numbers.choice([0, 1, 8, 60], count) * 10**9,
+        "spread": np.ones(count, dtype=np.bool_),
+    }
+    cluster = Machines.of(2, cpus=8, memory="16 GB") + Machines.of(1, cpus=16, memory="32 GB")
+    return cluster, Workload(columns, resources=("cpus", "memory"))
+
+
+@uncompiled
+def test_several_reservations_of_pooled_requests(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are in the profile of totals, where other jobs are asked whether they delay none of them."""
+    answers: list[bool] = []
+    fits_throughout = planned_filling.fits_throughout
+
+    def noted(machines: Any, profile: Any, row: int, duration: int) -> bool:
+        assert profile.counters[machine_profile.ON_TOTALS]
+        answers.append(fits_throughout(machines, profile, row, duration))
+        return answers[-1]
+
+    monkeypatch.setattr(planned_filling, "fits_throughout", noted)
+    for seed in range(30):
+        cluster, jobs = pooled_crowd(seed)
+        walltime = ("run", "kill")[seed % 2]
+        for policy in (f"fcfs+easy-k({seed % 3 + 1})", f"sjf+best-fit+easy-k({seed % 2 + 1})"):
+            assert_equal_results(jobs, policy, cluster, walltime=walltime)
+    assert min(answers.count(True), answers.count(False)) > 50
 
 
 @uncompiled

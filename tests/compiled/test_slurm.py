@@ -327,6 +327,17 @@ test_random_begun_runs = uncompiled(examples(1)(BEGUN(check_begun)))
 test_many_random_begun_runs = pytest.mark.slow(settings(max_examples=5_000)(BEGUN(check_begun)))
 
 
+@uncompiled
+def test_what_is_given_and_ends_at_once_delays_no_first_pass() -> None:
+    """At 7 s, a given job of 0 s has both nodes; the first main loop is at that time, and the next 60 s later or at 60 s."""
+    made, jobs, _ = small_day()
+    slow = replace(made, clocks=Clocks(sched_min_interval=60, bf_interval=0))
+    changed = {"submit_time": [0, 1], "run_time": [0, 9], "nodes": [2, 2], "partition": [0, 0], "id": [1, 2]}
+    jobs = replace(jobs.select([0, 2]), columns={**jobs.select([0, 2]).columns, **changed})
+    found = both(slow, jobs, begun=Begun(7, {0: 7}))
+    assert found.start_time.tolist() == [7, 60]
+
+
 # --- futures -----------------------------------------------------------------------------------------------
 
 

@@ -98,6 +98,23 @@ def test_waiting_jobs_start_at_once_where_they_can() -> None:
 
 
 @pytest.mark.parametrize(
+    ("policy", "options", "start"),
+    [
+        ("fcfs", {}, 7),
+        ("fcfs+easy++", {}, 7),  # which corrects estimates before each pass
+        ("fcfs", {"period": 7}, 7),
+        ("fcfs", {"period": 5}, 10),
+    ],
+)
+def test_the_first_pass_waits_for_the_period_only(policy: str, options: dict[str, Any], start: int) -> None:
+    """The second job fits beside the first, and waits since 5 s."""
+    jobs = workload([(0, 20, 20, 3), (5, 9, 9, 1)], 4)
+    for begun in (Begun(7, {0: 0}), Begun(7, {0: 0}, before="log")):  # in the latter, passes before are given
+        result = Simulation(jobs, make(policy), begun=begun, **options).run()
+        assert result.start_time.tolist() == [0, start]
+
+
+@pytest.mark.parametrize(
     ("begun", "found"),
     [
         (Begun(6, {3: 0}), "a row below 3 is needed, found 3"),

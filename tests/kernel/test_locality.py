@@ -79,7 +79,7 @@ def test_size_in_nodes() -> None:
     """n / 128 with n the fewest nodes that could hold the job, whatever the size of the cluster."""
     model = KindLocality(0.1, 2.0, nodes=128)
     small = Machines.of(16, cpus=2, gpus=4)
-    for cpus, gpus, nodes in ((3, 4, 2), (1, 17, 5), (2, 4, 1), (32, 64, 16)):
+    for cpus, gpus, nodes in ((3, 4, 2), (1, 17, 5), (2, 4, 1), (32, 64, 16), (0, 0, 1)):
         job = job_of(NETWORK_BOUND, cpus, gpus)
         assert model.penalty(job, 10, ON_ONE[DEPTH], small) == pytest.approx(2.0 * 10 * nodes / 128)
     four = Job(0, 1, 0, 9, 9, 4, request=Request(("cpus",), (1,)), kind=NETWORK_BOUND)

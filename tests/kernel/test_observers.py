@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from resource import RUSAGE_SELF, getrusage
 from typing import Any
 
 import numpy as np
@@ -31,7 +32,7 @@ from hpcsimkit.kernel.decision import External
 from hpcsimkit.kernel.observers import Observer, Timeline
 from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.kernel.policy import Policy
-from hpcsimkit.kernel.recording import PassProfile, Progress, Trace
+from hpcsimkit.kernel.recording import PassProfile, Progress, Trace, _Memory
 from hpcsimkit.kernel.reservation import EASY
 from hpcsimkit.kernel.simulation import Simulation
 from hpcsimkit.kernel.system import System
@@ -347,6 +348,27 @@ def test_profile_sees_memory_grow() -> None:
     """
     answer = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
     assert int(answer.stdout) > 60_000_000
+
+
+def test_resident_size_is_that_of_the_system() -> None:
+    status = Path("/proc/self/status")
+    if not status.exists():
+        pytest.skip("no /proc")
+    (line,) = (line for line in status.read_text().splitlines() if line.startswith("VmRSS"))
+    assert _Memory().resident() == pytest.approx(int(line.split()[1]) * 1024, rel=0.2)
+
+
+def test_without_proc_the_peak_is_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(*_: object, **__: object) -> None:
+        raise FileNotFoundError
+
+    monkeypatch.setattr(Path, "open", missing)
+    memory = _Memory()
+    monkeypatch.setattr(sys, "platform", "linux")
+    kibibytes = getrusage(RUSAGE_SELF).ru_maxrss
+    assert memory.resident() == pytest.approx(kibibytes * 1024, rel=0.2)
+    monkeypatch.setattr(sys, "platform", "darwin")  # where the unit is bytes
+    assert memory.resident() == pytest.approx(kibibytes, rel=0.2)
 
 
 def test_profile_of_nothing() -> None:

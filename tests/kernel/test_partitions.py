@@ -550,6 +550,10 @@ def test_job_beyond_all_limits_is_one_line() -> None:
     [
         ([], "at least one"),
         ([Partition("a")], "partition 'a' needs a number of nodes"),
+        (
+            [Partition("a", nodes=2, machines=["n1"])],
+            "partition 'a' needs a number of nodes, found no machines",
+        ),
         ([Partition("a", nodes=1), Partition("a", nodes=2)], "partition 'a' is defined twice"),
         ([Partition("a", nodes=1, default=True), Partition("b", nodes=2, default=True)], "the default"),
     ],

@@ -10,7 +10,8 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -28,7 +29,7 @@ from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.kernel.policy import FCFS
 from hpcsimkit.kernel.recording import Trace
 from hpcsimkit.kernel.restart import Restart
-from hpcsimkit.kernel.snapshot import Snapshot
+from hpcsimkit.kernel.snapshot import Keeping, Snapshot
 from hpcsimkit.results.result import Result
 from tests.drawn import examples
 from tests.kernel.helpers import rows_and_size, workload
@@ -332,6 +333,29 @@ def test_it_is_noticed_early_that_no_snapshot_can_be_kept(tmp_path: Path) -> Non
     with pytest.raises(UsageError, match="Forgetful"):
         simulation.run()
     assert simulation.system.now == 0
+
+
+class FakeRecorder:
+    """A recorder whose memories and snapshots are counted."""
+
+    def __init__(self) -> None:
+        self.passes, self.looked, self.written, self.now = 0, list[int](), list[float](), 100.0
+        self.memories = SimpleNamespace(written=lambda: self.looked.append(self.passes))
+
+
+def test_snapshots_are_kept_at_intervals_of_computing_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are due 10 s after the last one; memories are looked at after 1, 2, 4, ... passes, up to 1024."""
+    recorder: Any = FakeRecorder()
+    monkeypatch.setattr("hpcsimkit.kernel.snapshot.time", SimpleNamespace(monotonic=lambda: recorder.now))
+    made = SimpleNamespace(write=lambda path: recorder.written.append(recorder.now))
+    keeping = Keeping(Path("x.npz"), 10, lambda _: cast(Snapshot, made))
+    for recorder.now in (109.9, 110.0, 119.9, 121.0, 130.9, 131.0):
+        keeping(recorder)
+    assert recorder.written == [110.0, 121.0, 131.0]
+    recorder.looked.clear()
+    for recorder.passes in range(1, 5000):
+        keeping(recorder)
+    assert recorder.looked == [2**power for power in range(11)]
 
 
 class Watching(Observer):

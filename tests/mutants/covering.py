@@ -31,7 +31,7 @@ COMPILING = "tests/compiled/test_toolchain.py"
 """Tests that compile whatever the plugin does."""
 
 MOST = 180
-"""Time of the tests of a fault [s], as measured."""
+"""Processor time of the tests of a fault [s], as measured."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Covering:
 
     @cached_property
     def seconds(self) -> Mapping[str, float]:
-        """Time of each test that passed [s], by its identifier."""
+        """Processor time of each test that passed [s], by its identifier."""
         lines = (file.read_text(encoding="utf-8").splitlines() for file in self.folder.glob("*.times"))
         return dict(map(json.loads, chain.from_iterable(lines)))
 

@@ -1,7 +1,8 @@
 """Small deliberate faults in Python source: each replaces the text of one expression or statement.
 
 Only that text changes; comments, docstrings and line numbers stay as they are. Left alone is what no test of
-behaviour sees: annotations, error messages, ``__all__``, ``__repr__`` and abstract methods.
+behaviour sees: annotations, error messages, assertions (also ``strict`` of ``zip``), ``__all__``, ``__repr__`` and
+abstract methods.
 """
 
 from __future__ import annotations
@@ -163,6 +164,8 @@ def _is_left_alone(node: ast.AST) -> bool:
         return ast.unparse(node.test) == "TYPE_CHECKING"
     if isinstance(node, ast.Assign):
         return ast.unparse(node.targets[0]) == "__all__"
+    if isinstance(node, ast.keyword):
+        return node.arg == "strict"
     return isinstance(node, ast.Raise | ast.Assert | ast.JoinedStr | ast.Import | ast.ImportFrom)
 
 

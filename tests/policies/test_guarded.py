@@ -131,15 +131,32 @@ def test_is_a_correct_policy() -> None:
 
 
 def test_run_times_of_a_review_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
-    """At 600 s: running, expected to end at 900 s; running longer than its request; ended; two that wait."""
+    """At 600 s: running, expected to end at 900 s; running longer than its request; ended; three that wait."""
     trials: list[Trial] = []
     simulate = Trial.mean
     monkeypatch.setattr(Trial, "mean", lambda self, *given: trials.append(self) or simulate(self, *given))
-    rows: list[Row] = [(0, 2000, 900, 1), (1, 2000, 20, 1), (2, 30, 60, 1), (3, 5, 70, 4), (600, 5, 33, 4)]
+    rows: list[Row] = [
+        (0, 2000, 900, 1),
+        (1, 2000, 20, 1),
+        (2, 30, 60, 1),
+        (3, 5, 70, 4),
+        (600, 5, 33, 4),
+        (600, 5, 1, 4),
+    ]
     simulated(Guarded(SJF(), weeks=500 / WEEK, every=500), workload(rows, 4))
-    assert trials[0].workload.run_time.tolist() == [900, 600, 30, 70, 33]
+    assert trials[0].workload.run_time.tolist() == [900, 600, 30, 70, 33, 1]
     assert trials[0].begun.started == {0: 0, 1: 1, 2: 2}
-    assert trials[0].judged.tolist() == [3, 4]
+    assert trials[0].judged.tolist() == [3, 4, 5]
+
+
+def test_a_job_that_ended_at_once_at_time_0_has_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All jobs of 0 s wait for their first pass at 0 s, which is a review; the next one knows their run time."""
+    trials: list[Trial] = []
+    simulate = Trial.mean
+    monkeypatch.setattr(Trial, "mean", lambda self, *given: trials.append(self) or simulate(self, *given))
+    rows: list[Row] = [(0, 0, 50, 1), (0, 700, 700, 1), (600, 5, 33, 2)]
+    simulated(Guarded(SJF(), weeks=500 / WEEK, every=500), workload(rows, 2))
+    assert trials[0].workload.run_time.tolist() == [0, 700, 33]
 
 
 class BySeen(Order):

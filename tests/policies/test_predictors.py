@@ -248,6 +248,20 @@ def test_features_by_hand() -> None:
     assert list(found[0].values())[:11] == [99, 99, 99, 99, 99, 99, 99, 2, 2, 1, 0]
 
 
+def test_the_distribution_around_a_regression_is_that_of_its_ratios() -> None:
+    """All weights are 0, so that the first job is predicted to take 1 s; it takes 3 times as long."""
+    times = {"submit_time": [0, 9, 50], "run_time": [3, 20, 1], "requested_time": [10**6] * 3}
+    jobs = Workload({**times, "nodes": [1] * 3, "user": [1] * 3}, machine_size=1)
+    forecasts = Forecasts({"it": Regression(degree=1)})
+    run(jobs, "fcfs", observers=[forecasts])
+    first, second, third = (forecasts.predictions["it"][row] for row in range(3))
+    assert (first.mean, set(first.quantiles)) == (1.0, {1.0})
+    assert second.mean > 1.0
+    assert second.quantiles == pytest.approx([3 * second.mean] * len(second.quantiles))
+    ratios = sorted((3, 20 / second.mean))
+    assert (third.quantiles[0], third.quantiles[-1]) == pytest.approx([each * third.mean for each in ratios])
+
+
 def test_gradients_are_invariant_to_the_scale_of_an_input() -> None:
     rng = np.random.default_rng(0)
     rows = rng.normal(size=(50, 3))

@@ -45,6 +45,7 @@ def test_sections(workload: Workload) -> None:
     assert s["sizes [nodes]"]["power of two (share)"] == 0.75
     assert s["sizes [nodes]"]["larger than the machine (jobs)"] == 1
     assert s["jobs by size [nodes]"] == {"1": 1, "2": 0, "3-4": 1, "5-8": 1, "9-16": 1}
+    assert s["node-hours by size [nodes]"] == {"1": 0, "2": 0, "3-4": 0, "5-8": 8, "9-16": 384}
     assert s["jobs by run time"] == {
         "under 1 min": 2, "1 to 10 min": 0, "10 min to 1 h": 0, "1 to 6 h": 1, "6 to 24 h": 0,
         "1 day and more": 1,
@@ -165,6 +166,7 @@ def test_what_is_asked_for_of_each_resource() -> None:
     assert sections["tapes asked for"] == {"jobs that ask for it (share)": 0}
     assert sections["nodes asked for"]["max"] == 2
     assert sections["jobs by size [cpus]"] == {"1": 1, "2": 0, "3-4": 1, "5-8": 0, "9-16": 1, "17-32": 1}
+    assert list(sections["cpu-hours by size [cpus]"].values()) == [0] * 6  # jobs of a second
     assert "machine [nodes]" not in sections["time"]
 
 
