@@ -170,9 +170,7 @@ class SlurmMoment:
         row = np.repeat(in_order, count[in_order])
         which = log.first_ticket[rows[row]] + np.arange(len(row)) - first[row]
         made = log._replace(
-            submit_time=coming.submit_time,
-            run_time=coming.run_time,
-            requested_time=coming.requested_time,
+            **{name: _fixed(getattr(coming, name)) for name in Coming._fields[1:]},
             arrival_order=np.argsort(coming.submit_time, kind="stable").astype(np.int64),
             first_ticket=first,
             tickets=count,
@@ -203,6 +201,13 @@ class SlurmMoment:
             if code != LACKS_SPACE:
                 return code, run
             run = arrays.with_space(run)
+
+
+def _fixed(values: Integers) -> Integers:
+    """Return values as those of a workload are, for which the simulator has been compiled: read-only."""
+    fixed = values.view()
+    fixed.flags.writeable = False
+    return fixed
 
 
 def _limits_of(log: state.Limits, rows: Integers) -> state.Limits:

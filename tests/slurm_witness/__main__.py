@@ -60,7 +60,7 @@ LISTS = {
     "sacctmgr_show_qos.txt": ("sacctmgr", "--parsable2", "show", "qos"),
     "sacctmgr_show_assoc.txt": ("sacctmgr", "--parsable2", "show", "assoc"),
 }
-EVENTS = "sacctmgr --parsable2 show event starttime=now-3days"
+EVENTS = "sacctmgr --parsable2 show event All_Time"
 FAILURES, CALENDAR = "sacctmgr_show_event.txt", "reservations.txt"
 """What happened to the nodes on the day, and the reservation that was made on it."""
 
@@ -186,6 +186,9 @@ def lines_of(day: Path, futures: int) -> Iterator[str]:
     yield f"ratio of mean waits: {waits.ratio:.3f} (bar {low} to {high})"
     yield f"KS distance of waits: {waits.ks:.3f} with a tolerance of 60 s (bar {BARS['ks']})"
     yield from found.causes.sentences()
+    # Reasons and windows are those of a moment, at which failures to come are not known.
+    foreseen = {name: value for name, value in flags.items() if name != "failures"}
+    case = Case.of(Experiment.of_flags(foreseen), CONFIGURED)
     yield from _reasons(case, snapshots)
     tables = [_windows(case, snapshot, log, futures) for snapshot in snapshots if futures]
     for snapshot, table in zip(snapshots, tables, strict=False):
