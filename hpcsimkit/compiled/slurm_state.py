@@ -344,7 +344,7 @@ class Nodes(NamedTuple):
     enough : array of int64, shape (slots, machines)
         Time from which each machine has enough for a node of a need, as running jobs end [s].
     seen : array of int64, shape (6, machines)
-        Of the machines of a need, one after the other: the machine, that time, the first end of a running
+        What is known of the machines of a need: the machine, that time, the first end of a running
         job, and the next planned part, its beginning and its end [s].
     shut : array of uint8, shape (machines,)
         Whether a planned job may not use each machine for some time.
