@@ -179,6 +179,10 @@ def test_times_of_scontrol(tmp_path: Path, text: str, seconds: int) -> None:
         ("cpu=1,mem=1,license/x=3,node=2", {"cpus": 1.0, "memory": 1024.0}),
         ("mem=512T,gres/gpu:a100=8", {"gpus": 8.0, "memory": 0.5}),
         ("gres/gpu:a=1,gres/gpu:b=2,gres/gpu=4", {"gpus:a": 1.0, "gpus:b": 2.0, "gpus": 4.0}),
+        (
+            "gres/gpu:a=2,gres/gpu=2",
+            {"gpus:a": 2.0, "gpus": 2.0},
+        ),  # a job with a GPU of the model counts in both
         ("(null)", {}),
     ],
 )
