@@ -207,6 +207,11 @@ def test_a_count_of_devices_has_nine_digits_at_most(count: str, found: int, tmp_
     assert machines.capacity[0, machines.resources.index("gpus")] == found
 
 
+def test_devices_that_are_not_consumed_have_no_model_of_that_name(tmp_path: Path) -> None:
+    machines = read(tmp_path, "NodeName=n1 CPUTot=8 RealMemory=1 Gres=gpu:no_consume:3", "nodes.txt")
+    assert machines == Machines(["n1"], ["cpus", "gpus", "memory"], [[8, 3, 2**20]])
+
+
 @pytest.mark.parametrize(
     ("was", "now", "message"),
     [
