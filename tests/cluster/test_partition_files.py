@@ -158,6 +158,15 @@ def test_each_mistake_in_scontrol_has_its_line(tmp_path: Path, was: str, now: st
     assert re.search(message, next(iter(found.notes)))
 
 
+def test_exclusive_partitions_and_the_default_time(tmp_path: Path) -> None:
+    """The default time may be as long as the longest one."""
+    rules = "OverSubscribe=EXCLUSIVE Default=YES DefaultTime=30 MaxTime=30"
+    (tmp_path / "p.txt").write_text(f"PartitionName=a {rules} Nodes=gpu1\nPartitionName=b Nodes=gpu1\n")
+    found = read_partitions(tmp_path / "p.txt", MACHINES)
+    assert [(part.exclusive, part.default) for part in found.parts] == [(True, True), (False, False)]
+    assert (found.parts[0].default_time, found.parts[0].max_time, found.notes) == (1800, 1800, {})
+
+
 @pytest.mark.parametrize(("count", "shown"), [(6, "n0, n1, n2, n3, n4, n5"), (7, "n0, n1, n2 ... n6")])
 def test_machines_are_named_if_none_of_a_partition_exists(count: int, shown: str, tmp_path: Path) -> None:
     (tmp_path / "p.txt").write_text("PartitionName=a Nodes=old1")
