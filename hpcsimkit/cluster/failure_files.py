@@ -105,7 +105,8 @@ class FailureLog(OutageSource):
         Raises
         ------
         UsageError
-            The cluster has none of the machines.
+            The cluster has none of the machines, or fewer homogeneous nodes than machines are named, each of
+            which is one of them.
         WorkloadError
             The failure log has dates, and the log of jobs has none.
         """
@@ -120,6 +121,10 @@ class FailureLog(OutageSource):
         if self.listed and not found:
             one = self.listed[0].machines or ("no name",)
             raise UsageError(f"{self.name}: machines of {cluster!r} are needed, found {one[0]}")
+        named = {name for each in self.listed for name in each.machines}
+        if not numbers and len(named) > cluster.size:
+            needed = f"at most one machine for each of {cluster.size} nodes is needed"
+            raise UsageError(f"{self.name}: {needed}, found {len(named)}")
         return Outages(
             [replace(each, machines=_known(each.machines, numbers)) for each in _one_after_another(found)]
         )

@@ -404,17 +404,17 @@ class Machines(Cluster[MachineLevel, Allocation]):
     def within(self, job: Job, estimate: int, room: Room[MachineLevel]) -> MachineLevel | None:
         """Return the level within which the job may be placed now, or None if it may not be backfilled."""
         need = self.need(job)
-        free: MachineLevel | None = room.free
         if estimate > room.window:
             assert isinstance(room, MachineRoom)
-            free = room.sparing(need)
-        return free if free is not None and need.fits(free) else None
+            return room.beyond(need)
+        return room.free if need.fits(room.free) else None
 
     def take(self, job: Job, estimate: int, room: Room[MachineLevel], allocation: Allocation) -> None:
         """Deduct a job that has just been started from the capacity for backfilling."""
-        room.free = room.free - allocation
-        if estimate > room.window and isinstance(room, MachineRoom):
-            room.later = room.later - allocation
+        if isinstance(room, MachineRoom):
+            room.take(allocation, beyond=estimate > room.window)
+        else:  # behind a job without a reservation
+            room.free = room.free - allocation
 
     def fitting(self, queue: JobQueue, level: MachineLevel) -> Candidates:
         """Return (job, number of its need, estimate) of the queued jobs that fit, in policy order."""

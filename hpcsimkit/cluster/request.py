@@ -413,12 +413,13 @@ class _WatchMachines:
         self._exclusive = need.exclusive
 
     def add(self, allocation: Allocation) -> bool:
-        for machine, given in zip(allocation.machines, allocation.rows, strict=True):
+        for place, machine in enumerate(allocation.machines):
             if not self._waited_for[machine]:
                 continue
             row = self._rows.get(machine)
             if row is None:
                 row = self._level[machine].tolist()
+            given = allocation.rows[place]
             row = self._rows[machine] = [a + b for a, b in zip(row, given, strict=True)]
             wanted = self._wanted[machine] if self._exclusive else self._wanted
             if all(a >= b for a, b in zip(row, wanted, strict=True)):

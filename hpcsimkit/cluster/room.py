@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
-from hpcsimkit.cluster.allocation import MachineLevel
+from hpcsimkit.cluster.allocation import Allocation, MachineLevel
 from hpcsimkit.cluster.base import Room
 from hpcsimkit.cluster.request import Mask, Need, Places
 
@@ -14,6 +15,24 @@ __all__ = ["FORBIDDEN", "MachineRoom"]
 
 FORBIDDEN = -1
 """Amount that marks an unusable machine in a level."""
+
+
+class Spare(NamedTuple):
+    """What the blocked job leaves at its shadow time.
+
+    Attributes
+    ----------
+    enough : array of bool, shape (machines,)
+        Machines that are enough for a node of the blocked job.
+    machines : int
+        Number of those that it leaves.
+    quotas : list of (array of bool, int)
+        For each count of its constraint, the machines that count, and how many of them it leaves.
+    """
+
+    enough: Mask
+    machines: int
+    quotas: list[tuple[Mask, int]]
 
 
 @dataclass(slots=True)
@@ -30,6 +49,25 @@ class MachineRoom(Room[MachineLevel]):
 
     later: MachineLevel
     head: Need
+    _beyond: tuple[Need, MachineLevel | None] | None = field(default=None, init=False, repr=False)
+    _spare: Spare | None = field(default=None, init=False, repr=False)
+
+    def beyond(self, need: Need) -> MachineLevel | None:
+        """Return the capacity in which a job fits that runs beyond the shadow time, or None.
+
+        The last answer is kept until a job takes some capacity: it is needed once more to place the job.
+        """
+        if self._beyond is None or self._beyond[0] is not need:
+            level = self.sparing(need)
+            self._beyond = need, level if level is not None and need.fits(level) else None
+        return self._beyond[1]
+
+    def take(self, allocation: Allocation, *, beyond: bool) -> None:
+        """Deduct a job that has just been started, and that runs beyond the shadow time or not."""
+        self.free = self.free - allocation
+        self._beyond = None
+        if beyond:
+            self.later, self._spare = self.later - allocation, None
 
     def sparing(self, need: Need) -> MachineLevel | None:
         """Return the capacity available to a job that runs beyond the shadow time, or None if there is none.
@@ -68,9 +106,9 @@ class MachineRoom(Room[MachineLevel]):
     def _beside_head(self, need: Need) -> MachineLevel:
         """Return the free capacity without the machines that the head needs."""
         head, later = self.head, self.later
-        enough = head.usable(later)
-        spare = int(np.count_nonzero(enough)) - head.nodes
-        quotas = [(each, int(np.count_nonzero(enough & each)) - number) for each, number in head.quotas]
+        if self._spare is None:
+            self._spare = _left_by(head, later)
+        enough, spare, quotas = self._spare
         if need.nodes <= min([spare, *(most for _, most in quotas)]):
             return self.free
         taken = need.shape.capacity if need.exclusive else need.amounts
@@ -84,6 +122,13 @@ class MachineRoom(Room[MachineLevel]):
         free = self.free.copy("K")
         free[kept] = FORBIDDEN
         return free
+
+
+def _left_by(head: Need, later: MachineLevel) -> Spare:
+    """Return what a blocked job with a demand per node leaves of the capacity at its shadow time."""
+    enough = head.usable(later)
+    quotas = [(each, int(np.count_nonzero(enough & each)) - number) for each, number in head.quotas]
+    return Spare(enough, int(np.count_nonzero(enough)) - head.nodes, quotas)
 
 
 def _beyond(critical: Places, spare: int, quotas: list[tuple[Mask, int]]) -> Places:

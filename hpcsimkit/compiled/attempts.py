@@ -12,13 +12,10 @@ from hpcsimkit.compiled.state import NO_LIMIT, Integers
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.restart import Restart
 from hpcsimkit.results import attempts as results
-from hpcsimkit.results.attempts import Outcome
+from hpcsimkit.results.attempts import COLUMNS, Outcome
 
 STOPPED, RETURNS, RETURNED = range(3)
 """Positions in :attr:`Attempts.counters`."""
-
-COLUMNS = results.Attempt._fields[:8]
-"""Rows of :attr:`Attempts.log`."""
 
 PREEMPTED, FAILED, CANCELLED = cast(
     tuple[int, ...], tuple(map(np.int64, (Outcome.PREEMPTED, Outcome.FAILED, Outcome.CANCELLED)))
@@ -61,7 +58,8 @@ class Attempts(NamedTuple):
     joined : array of int64, shape (jobs,)
         Time at which each job joined the queue for its current attempt [s].
     log : array of int64, shape (8, stops)
-        The attempts that were stopped, in the order of their ends; its rows are :data:`COLUMNS`.
+        The attempts that were stopped, in the order of their ends; its rows are
+        :data:`~hpcsimkit.results.attempts.COLUMNS`.
     returning : array of int64, shape (2, jobs)
         Ring of the jobs that may not start again yet: time at which they may [s], and row, by the time.
     counters : array of int64
@@ -209,6 +207,4 @@ def table_of(
     }
     both = np.concatenate([stopped, np.stack([columns[name] for name in COLUMNS])], axis=1)
     both = both[:, np.argsort(both[0], kind="stable")]
-    numbers = dict(zip(COLUMNS, both, strict=True))
-    mode, outcome = (numbers.pop(name).astype(np.uint8) for name in ("mode", "outcome"))
-    return results.Attempts(mode=mode, outcome=outcome, **numbers)
+    return results.Attempts.of_numbers(both)

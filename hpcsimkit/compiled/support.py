@@ -35,6 +35,7 @@ from hpcsimkit.jobs.columns import TIME_LIMIT
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.begun import Begun
 from hpcsimkit.kernel.event_order import DirlabOrder, EventOrder, TextbookOrder
+from hpcsimkit.kernel.numbered_nodes import NumberedNodes
 from hpcsimkit.kernel.past import has_past
 from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.kernel.policy import Policy, Requested
@@ -201,6 +202,8 @@ def obstacles_of_options(simulation: Parameters, known: Collection[str] = KNOWN_
 def _obstacles_of_cluster(cluster: AnyCluster, rules: type[EventOrder]) -> Iterator[str]:
     if isinstance(cluster, Partitions):
         yield "it knows no partitions besides one over the whole cluster"
+    elif isinstance(cluster, NumberedNodes):
+        yield "it knows no homogeneous nodes that are reserved for users or accounts"
     elif type(cluster) not in (Nodes, Machines):
         yield f"it knows no {type(cluster).__name__}"
     elif rules is DirlabOrder and type(cluster) is not Nodes:

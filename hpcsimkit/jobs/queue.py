@@ -21,6 +21,9 @@ DEEP = 200
 MANY = 40
 """Number of jobs from which it is faster to add or remove them together."""
 
+UNKNOWN = object()
+"""Key that has not been asked for."""
+
 SHALLOW = 40
 """Number of waiting jobs from which numpy computes scores faster than a Python loop."""
 
@@ -200,14 +203,12 @@ class JobQueue:
     def forget_scores(self) -> None:
         """Compute the scores of the waiting jobs anew before they are next needed, if the order has any."""
 
-    def add(self, job: Job, estimate: int) -> None:
-        """Add a job."""
+    def add(self, job: Job, estimate: int, key: Any = UNKNOWN) -> None:
+        """Add a job behind those with the same key, which may be known already."""
         for arrive in self._informed:
             arrive(job)
-        self._insert(job, estimate, self._key(job))
-
-    def _insert(self, job: Job, estimate: int, key: Any) -> None:
-        """Insert a job behind those with the same key."""
+        if key is UNKNOWN:
+            key = self._key(job)
         size = self._size_of(job)
         try:
             if key != key:
@@ -232,7 +233,7 @@ class JobQueue:
         keys = [self._key(job) for job in jobs]  # once: an order may draw them
         if not all(isinstance(key, int | float) and key == key for key in keys):
             for job, estimate, key in zip(jobs, estimates, keys, strict=True):
-                self._insert(job, estimate, key)
+                self.add(job, estimate, key)
             return
         self._forget_gone()
         self._key_of.update(zip((job.index for job in jobs), keys, strict=True))
@@ -409,11 +410,11 @@ class ScoredQueue(JobQueue):
         """Compute the scores of the waiting jobs anew before they are next needed."""
         self._scores = None
 
-    def add(self, job: Job, estimate: int) -> None:
+    def add(self, job: Job, estimate: int, key: Any = UNKNOWN) -> None:
         """Add a job; all scores are recomputed."""
         self.forget_scores()
         self._order.arrive(job)
-        super().add(job, estimate)
+        super().add(job, estimate, key)
 
     def remove(self, job: Job) -> int:
         """Remove a job; the scores of the others are kept."""

@@ -12,7 +12,7 @@ from hpcsimkit.cluster.opaque import Allocation, AnyCluster
 from hpcsimkit.errors import ScheduleError, UsageError
 from hpcsimkit.jobs.columns import TIME_LIMIT
 from hpcsimkit.jobs.job import Job
-from hpcsimkit.kernel.capacity import Capacity, Listener
+from hpcsimkit.kernel.capacity import NO_CALENDAR, Capacity, Listener
 from hpcsimkit.kernel.ledger import Ledger, Mode, State
 from hpcsimkit.kernel.service_time import ServiceTime
 from hpcsimkit.results.attempts import Outcome
@@ -125,7 +125,7 @@ class Actions(Capacity):
             self._check_test(job, mode, limit)
         job = self.jobs[row]  # the workload's own job, even if a copy was passed
         given = allocation
-        level = self.room_for(job, seconds=limit) if self.calendar else self.free
+        level = self.free if self.calendar is NO_CALENDAR else self.room_for(job, seconds=limit)
         if allocation is None:
             allocation = self.cluster.place(job, level)
         elif self.cluster.holds(job, allocation, level):
@@ -139,7 +139,9 @@ class Actions(Capacity):
         estimate = self.queue.remove(job)
         if limit is not None:
             estimate = limit
-        self.ledger.begin(row, self.now, mode, estimate)
+        ledger = self.ledger  # as `Ledger.begin`, without a call for each job
+        ledger.state[row], ledger.starts[row] = 2, self.now
+        ledger.modes[row], ledger.estimates[row] = mode, estimate
         if partition:
             self.ledger.partitions[row] = partition
         self.running.add(row, self.now + estimate, allocation)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 from hpcsimkit.cluster.opaque import Allocation
 from hpcsimkit.kernel.restart import Restart
 from hpcsimkit.kernel.system import System
-from hpcsimkit.results.attempts import Attempt, Attempts, Downtime, Outcome
+from hpcsimkit.results.attempts import COLUMNS, Attempts, Downtime, Outcome, numbers_of
 from hpcsimkit.results.placements import Placements
 
 __all__ = ["attempts_of", "downtime_of", "events_of_attempts"]
@@ -36,42 +37,44 @@ def attempts_of(
     ledger = system.ledger
     if not ledger.stopped and restart.plain:
         return None
-    ended = np.flatnonzero(ledger.end_time >= 0).tolist()
-    if not ended:
+    ended = ledger.end_time >= 0
+    if not ended.any():
         return None
-    last = _last(sorted({*ended} - {*ledger.given_up}), system, killed)
-    listed = sorted([*ledger.stopped, *last], key=lambda each: each.job)
-    placements = None
+    ended[ledger.given_up] = False
+    rows: list[int] = np.flatnonzero(ended).tolist()
+    numbers = np.concatenate([numbers_of(ledger.stopped), _last(rows, system, killed)], axis=1)
+    order = np.argsort(numbers[0], kind="stable")  # those of a job remain in order
+    numbers = numbers[:, order]
+    placements = partition = None
     if system.allocations is not None:
-        events = events_of_attempts(system.events, [each.job for each in listed])
-        placements = Placements.of(system.cluster, [each.allocation for each in listed], events)
-    partition = np.array([each.partition for each in listed], dtype=np.str_) if partitioned else None
-    return replace(Attempts.of(listed), placements=placements, partition=partition)
+        given = [each.allocation for each in ledger.stopped] + [system.allocations[row] for row in rows]
+        events = events_of_attempts(system.events, numbers[0].tolist())
+        placements = Placements.of(system.cluster, [given[place] for place in order.tolist()], events)
+    if partitioned:
+        names = [each.partition for each in ledger.stopped] + [ledger.partition_of(row) for row in rows]
+        partition = np.array(names, dtype=np.str_)[order]
+    return replace(Attempts.of_numbers(numbers), placements=placements, partition=partition)
 
 
-def _last(rows: Sequence[int], system: System, killed: NDArray[np.bool_]) -> list[Attempt]:
-    """Return the attempts in which jobs ended."""
-    ledger, given, where = system.ledger, system.given, system.ledger.partition_of
-    stopped = {each.job for each in ledger.stopped}
-    outcomes = np.where(killed, int(Outcome.LIMIT), int(Outcome.COMPLETED)).tolist()
-    work = system.workload.column("run_time").tolist()
-    for row in stopped:
+def _last(rows: Sequence[int], system: System, killed: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Return the attempts in which some jobs ended, as numbers; see :class:`Attempts`."""
+    ledger = system.ledger
+    joined = ledger.submit_time.copy()
+    work = system.workload.column("run_time").copy()
+    for row in {each.job for each in ledger.stopped}:
+        joined[row] = ledger.joined(row)
         work[row] = ledger.work_left(row) - ledger.done_before(row)
-    return [
-        Attempt(
-            row,
-            ledger.joined(row) if row in stopped else ledger.jobs[row].submit_time,
-            ledger.starts[row],
-            ledger.ends[row],
-            ledger.modes[row],
-            outcomes[row],
-            work[row],
-            0,
-            given(row),
-            where(row),
-        )
-        for row in rows
-    ]
+    columns: dict[str, NDArray[Any]] = {
+        "job": np.arange(len(work)),
+        "submit_time": joined,
+        "start_time": ledger.start_time,
+        "end_time": ledger.end_time,
+        "mode": ledger.mode,
+        "outcome": np.where(killed, int(Outcome.LIMIT), int(Outcome.COMPLETED)),
+        "work": work,
+        "lost": np.zeros_like(work),
+    }
+    return np.stack([columns[name][rows] for name in COLUMNS]).astype(np.int64)
 
 
 def events_of_attempts(events: Sequence[int], jobs: Sequence[int]) -> list[int]:

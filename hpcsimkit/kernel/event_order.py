@@ -142,10 +142,10 @@ class TextbookOrder(EventOrder):
 
     def advance(self, run: OrderedRun) -> None:
         """Process events, with a pass at the end of an instant, until a decision is pending."""
-        step, peek, system = run.clock.step, run.clock.peek, run.system
+        step, pending, system = run.clock.step, run.clock.pending, run.system
         while run.decision is None:
             step()
-            if run.pass_wanted and peek() > system.now:
+            if run.pass_wanted and not (pending and pending[0][0] <= system.now):
                 run.run_pass()
 
     def schedule_end(self, job: Job, seconds: int) -> None:

@@ -182,7 +182,7 @@ class FailureEvents:
         """Stop the jobs on the machines of an outage."""
         run, system = self._run, self._run.system
         machines = [int(each) for each in outage.machines]
-        free = np.array_equal(system.free[machines], system.cluster.capacity[machines])
+        free = system.free[machines].tolist() == system.cluster.capacity[machines].tolist()
         if free and not system.suspended:
             return  # nobody is there
         rows = dict.fromkeys(row for machine in machines for row in self._started_on.pop(machine, ()))
@@ -204,9 +204,11 @@ class FailureEvents:
     def _take_machine(self, machine: int, outage: Outage) -> bool:
         """Take the free capacity of a machine; return whether all of it is out of order."""
         system = self._run.system
-        free = np.array(system.free[machine])
-        if free.any():
+        free = system.free[machine].tolist()
+        if any(free):
             planned = isinstance(outage, PlannedOutage)
-            self._run.take(Allocation([machine], [free]), outage.end, planned=planned)
+            self._run.take(Allocation([machine], np.array([free])), outage.end, planned=planned)
+        if free == system.cluster.capacity[machine].tolist():
+            return True
         gone = [each.amounts[0] for _, _, each in system.gone if each.machines == (machine,)]
         return np.array_equal(sum(gone), system.cluster.capacity[machine])

@@ -298,8 +298,11 @@ class Ledger(Record):
         """
         parts = self._parts.pop(row, [])
         if self.state[row] == 2:
-            self._enter_part(row, now, why, progress.kept + progress.lost, allocation)
-            parts.append(len(self.stopped) - 1)
+            if parts:
+                self._enter_part(row, now, why, progress.kept + progress.lost, allocation)
+                parts.append(len(self.stopped) - 1)
+            else:
+                self._enter_part(row, now, why, progress.kept, allocation, progress.lost)
             self.attempts[row] += 1
         else:
             self.stopped[parts[-1]] = self.stopped[parts[-1]]._replace(outcome=why)
@@ -314,7 +317,9 @@ class Ledger(Record):
         self.modes[row] = 0
         self.partitions.pop(row, None)
 
-    def _enter_part(self, row: int, now: int, why: Outcome, work: int, allocation: Allocation) -> None:
+    def _enter_part(
+        self, row: int, now: int, why: Outcome, work: int, allocation: Allocation, lost: int = 0
+    ) -> None:
         """Append an attempt, or a part of one, that ends now."""
         joined, start, mode, partition = (
             self.joined(row),
@@ -322,7 +327,7 @@ class Ledger(Record):
             self.modes[row],
             self.partition_of(row),
         )
-        self.stopped.append(Attempt(row, joined, start, now, mode, why, work, 0, allocation, partition))
+        self.stopped.append(Attempt(row, joined, start, now, mode, why, work, lost, allocation, partition))
 
     def _divide(self, parts: Sequence[int], progress: Progress) -> None:
         """Divide the work that an attempt keeps and loses among its parts: what it did first is kept."""

@@ -249,6 +249,7 @@ class Pipeline(Policy):
             and system.allocations is None
         )
         settles = unattended and not getattr(self.backfiller, "decline", False)
+        self._keeps_first = not (self.commit or self.window)
         self._settling = self._filler if settles and isinstance(self._filler, SettlingBackfiller) else None
 
     # --- a pass --------------------------------------------------------------------------------------
@@ -263,20 +264,20 @@ class Pipeline(Policy):
         if (
             settling is not None
             and settling.settled == system.version  # nothing has started, ended, or been taken by a calendar
-            and self._first(queue) is self._head  # so it still does not fit
+            # So it still does not fit.
+            and (queue.first() if self._keeps_first else self._first(queue)) is self._head
             and settling.skip(system)
         ):
             return None
         if not self._plain:
             return self._run_in_full(system)
-        place, reserved = system.cluster.place, self._reserved
+        fits, reserved = system.cluster.fits, self._reserved
         while queue.jobs:
-            job = self._first(queue)
-            allocation = place(job, system.free)
-            if allocation is None:
+            job = queue.first() if self._keeps_first else self._first(queue)
+            if not fits(job, system.free):
                 break
             self._committed = None
-            system.start(job, allocation, _RESERVED if job.index in reserved else _READY)
+            system.start(job, None, _RESERVED if job.index in reserved else _READY)
         else:
             return None
         if self.commit:
@@ -285,7 +286,8 @@ class Pipeline(Policy):
             self._block(job, system, filler)
             if isinstance(self.backfiller, External):
                 return self._backfill(job, system, filler)
-            for other in self._still_waiting(filler.fill(job, system), system):
+            found = filler.fill(job, system)
+            for other in self._still_waiting(found, system) if self._may_be_held else found:
                 system.start(other, None, _BACKFILLED)
             if settling is not None:
                 settling.settled = system.version

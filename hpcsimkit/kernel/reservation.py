@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from hpcsimkit.cluster.base import Candidates, Room
 from hpcsimkit.cluster.opaque import Level
 from hpcsimkit.jobs.job import Job
+from hpcsimkit.kernel.capacity import NO_CALENDAR
 from hpcsimkit.kernel.expected import expected
 from hpcsimkit.kernel.holes import Hole, HoleBesideHead, HoleInProfile
 from hpcsimkit.kernel.policy import Order
@@ -58,7 +59,8 @@ def admissible(candidates: Candidates, system: System, room: Room[Level]) -> Ite
 def _each_taken(found: Iterable[tuple[Job, int]], system: System, room: Room[Level]) -> Iterator[Job]:
     """Yield jobs, and deduct each job that has been started from the capacity."""
     for job, estimate in found:
-        if system.calendar and not system.fits(job):  # compared with the capacity that is free now
+        # Candidates were compared with the capacity that is free now.
+        if system.calendar is not NO_CALENDAR and system.calendar and not system.fits(job):
             continue
         yield job
         if system.ledger.started(job.index):
@@ -107,7 +109,7 @@ class EASY(SettlingBackfiller):
         reservation remains valid, and no other job has become admissible by the passage of time. (It does not
         remain valid while a job exceeds its estimate, because its expected end then moves with the clock.)
         """
-        if system.calendar:
+        if system.calendar is not NO_CALENDAR and system.calendar:
             return self._fill_as_planned(head, system)
         if (
             system.version == self.settled  # no job has started or ended: free and releases are the same

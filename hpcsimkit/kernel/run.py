@@ -106,6 +106,7 @@ class Run(Scheduler):
         self.events.reset(self)
         self._schedule_end = self.events.schedule_end
         self._restart = parameters.setup.restart
+        self._lasts_as_told = self._restart.plain and self._service_time is None
         self.down: list[tuple[int, int, Allocation]] = []
         self.planned: set[int] = set()
         self._down_nodes = 0, 0  # since when, and how many, by the calendar of homogeneous nodes
@@ -123,6 +124,7 @@ class Run(Scheduler):
         if parameters.setup.outages is not None or gone:
             first = None if begun is None else begun.at
             self._failures = FailureEvents(parameters.setup.outages, gone, self, parameters.cluster, first)
+        self._follows_ends = self._gated or self._failures is not None or bool(self.calendar)
 
     @property
     def acting(self) -> list[Scheduler]:
@@ -211,20 +213,21 @@ class Run(Scheduler):
         system = self.system
         system.now = self.clock.now
         system.end(job)
-        self._over(job)
+        for notify in self.callbacks.on_end:
+            notify(job, system)
+        if self._follows_ends:
+            self._follow_end(job)
+        if system.queue.jobs or self.acts_on_running:  # as `capacity_changed`, without a call for each job
+            self.pass_wanted = True
+
+    def _follow_end(self, job: Job) -> None:
+        """Let gates, outages and windows follow the end of a job."""
+        if self._gated:
+            self._ask_again(self.gates.after_end(job, self.system))
         if self._failures is not None:
             self._failures.after_end()
         if self._gone:
             self._count_down()
-
-    def _over(self, job: Job) -> None:
-        """Process what follows from the end of a job, or from the end of its last attempt."""
-        system = self.system
-        for notify in self.callbacks.on_end:
-            notify(job, system)
-        if self._gated:
-            self._ask_again(self.gates.after_end(job, system))
-        self.capacity_changed()
 
     def capacity_changed(self) -> None:
         """Request a pass at this instant, if any jobs wait."""
@@ -456,18 +459,19 @@ class Run(Scheduler):
 
     def on_start(self, job: Job, allocation: Allocation) -> None:
         """Schedule the end of a job that has just started."""
-        again = self._attempts[job.index] > 0  # no attempt of it was suspended before it has started
-        if self._service_time is not None:
-            seconds = self._served(job, allocation)
-        elif again or not self._restart.plain:
-            seconds = self._restart.duration(self.ledger.work_left(job.index), again)
-        else:
+        row = job.index
+        again = self._attempts[row] > 0  # no attempt of it was suspended before it has started
+        if self._lasts_as_told and not again:
             seconds = job.run_time
+        elif self._service_time is not None:
+            seconds = self._served(job, allocation)
+        else:
+            seconds = self._restart.duration(self.ledger.work_left(row), again)
         self._schedule_end(job, seconds)
-        if self.ledger.modes[job.index] == TESTED:
+        if self.ledger.modes[row] == TESTED:
             self._schedule_stop(job)
         if self._failures is not None:
-            self._failures.started(job.index, allocation)
+            self._failures.started(row, allocation)
         for notify in self.callbacks.on_start:
             notify(job, allocation, self.system)
         if self._gated:
@@ -522,7 +526,11 @@ class Run(Scheduler):
         if not requeue or self._restart.gives_up(ledger.failures.get(row, 0)):
             ledger.give_up(row)
             self.system.ended.append(row)
-            self._over(job)
+            for notify in self.callbacks.on_end:
+                notify(job, self.system)
+            if self._gated:
+                self._ask_again(self.gates.after_end(job, self.system))
+            self.capacity_changed()
             return
         if self._gated:
             self._ask_again(self.gates.after_stop(job, self.system))

@@ -237,7 +237,10 @@ class Scheduler(Listener):
         if self._pass is not None:
             self.decision = self._asked(self._pass)
         if self.decision is None:
-            self._conclude()
+            system.newcomers.clear()  # as `_conclude`, without a call for each pass
+            self.pass_wanted = False
+            if self.skipped:
+                self.readmit()
 
     def resume(self, decision: Decision, choice: Any) -> None:
         """Resume the suspended pass with the chosen option."""

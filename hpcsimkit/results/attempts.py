@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from hpcsimkit.jobs.workload import Workload
     from hpcsimkit.results.placements import Placements
 
-__all__ = ["Attempt", "Attempts", "Downtime", "Outcome"]
+__all__ = ["COLUMNS", "Attempt", "Attempts", "Downtime", "Outcome", "numbers_of"]
 
 Integers = NDArray[np.int64]
 
@@ -75,6 +75,12 @@ COLUMNS = Attempt._fields[:8]
 """The columns of the table of attempts that are numbers."""
 
 
+def numbers_of(attempts: Sequence[Attempt]) -> Integers:
+    """Return the numbers of attempts, int64, shape (8, attempts), in the order of :data:`COLUMNS`."""
+    listed = np.array([attempt[: len(COLUMNS)] for attempt in attempts], dtype=np.int64)
+    return listed.reshape(-1, len(COLUMNS)).T
+
+
 @dataclass(frozen=True, eq=False)
 class Attempts:
     """All attempts of a run, as a table with one row for each; times in seconds of the log's clock.
@@ -123,10 +129,14 @@ class Attempts:
     def of(cls, attempts: Sequence[Attempt]) -> Attempts:
         """Return the table of attempts, in the order of the jobs, without their places."""
         ordered = sorted(attempts, key=lambda each: each.job)  # stable: those of a job remain in order
-        columns = {name: [each[place] for each in ordered] for place, name in enumerate(COLUMNS)}
-        mode, outcome = (np.array(columns.pop(name), dtype=np.uint8) for name in ("mode", "outcome"))
-        numbers: dict[str, Any] = {name: np.array(each, dtype=np.int64) for name, each in columns.items()}
-        return cls(mode=mode, outcome=outcome, **numbers)
+        return cls.of_numbers(numbers_of(ordered))
+
+    @classmethod
+    def of_numbers(cls, numbers: Integers) -> Attempts:
+        """Return the table of attempts given as numbers, int64, shape (8, attempts), see :data:`COLUMNS`."""
+        columns: dict[str, Any] = dict(zip(COLUMNS, numbers, strict=True))
+        mode, outcome = (columns.pop(name).astype(np.uint8) for name in ("mode", "outcome"))
+        return cls(mode=mode, outcome=outcome, **columns)
 
     def __len__(self) -> int:
         return len(self.job)

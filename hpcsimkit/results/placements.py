@@ -60,15 +60,17 @@ class Placements:
         """Return the table of allocations, one per job (None: never ran); None with homogeneous nodes."""
         if allocations is None or not isinstance(cluster, Machines):
             return None
-        given = [(row, allocation) for row, allocation in enumerate(allocations) if allocation is not None]
-        parts = [len(allocation.machines) for _, allocation in given]
-        machines = [machine for _, allocation in given for machine in allocation.machines]
-        amounts = [allocation.amounts for _, allocation in given]
+        # Without a tuple for each job, since these would cause many collections of garbage.
+        rows = [row for row, allocation in enumerate(allocations) if allocation is not None]
+        given = [allocation for allocation in allocations if allocation is not None]
+        parts = [len(allocation.machines) for allocation in given]
+        machines = [machine for allocation in given for machine in allocation.machines]
+        amounts = [allocation.amounts for allocation in given]
         none = np.zeros((0, len(cluster.resources)), dtype=np.int64)
         return cls(
             cluster,
             len(allocations),
-            job=np.repeat(np.array([row for row, _ in given], dtype=np.int64), parts),
+            job=np.repeat(np.array(rows, dtype=np.int64), parts),
             machine=np.array(machines, dtype=np.int64),
             amounts=np.concatenate([none, *amounts]),
             events=np.array(events, dtype=np.int64) if events else None,

@@ -321,7 +321,7 @@ ALL = [
     ("simulate", "burst:20000", "wfp3+easy", 1),
     ("month", "beocat-03", "fcfs+best-fit+easy", 1),
     ("month", "beocat-04", "fcfs+best-fit+easy", 1),
-    ("outages", "beocat-03", "fcfs+best-fit+easy", 1),
+    ("outages", "beocat-03", "fcfs+best-fit+easy", 3),
     ("preemptive", "philly", "oracle-srtf", 3),
     ("preemptive", "philly", "las", 3),
     ("futures", "500 jobs", "fcfs+easy", 3),
@@ -426,8 +426,11 @@ def row(case: tuple[str, str, str, int], found: dict[str, Any]) -> str:
         cells.append(f"{found['on_simpy']:.3f} s with SimPy")
     if "read_mib" in found:
         cells.append(f"peak {found['read_mib']:,.0f} MiB")
-    if "attempts" in found:
-        cells.append(f"{found['attempts']:,} attempts; without outages {found['without']:.3f} s")
+    if "without" in found:
+        cells.append(
+            f"{found['longer']:.2f} x the time without outages ({found['without']:.3f} s); {found['starts']:.2f} x "
+            f"the starts, {found['passes']:.2f} x the passes, {found['blocked']:.2f} x those with a blocked job"
+        )
     if "waiting" in found:
         cells.append(f"{found['running']:,.0f} jobs run and {found['waiting']:,.0f} wait at the beginning")
     if "only_simpy" in found:

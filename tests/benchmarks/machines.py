@@ -65,8 +65,12 @@ def month(traces: Path, source: str, policy: str, repetitions: int) -> dict[str,
 
 
 def outages(traces: Path, source: str, policy: str, repetitions: int) -> dict[str, float]:
-    """Simulate a month with 10 000 outages of machines of 5 to 20 min; jobs/s, and the time without them."""
-    from hpcsimkit import Simulation, make
+    """Simulate a month with 10 000 outages of machines of 5 to 20 min, in turn with the month without them.
+
+    Returns jobs/s, and the ratios of the times, starts, passes and passes that block a job: an outage stops
+    jobs, which start again, and its beginning and end are instants at which waiting jobs may start.
+    """
+    from hpcsimkit import Observer, Simulation, make
     from hpcsimkit.cluster.outages import Outage, Outages
 
     workload, cluster = fitting_month(traces, source)
@@ -77,20 +81,40 @@ def outages(traces: Path, source: str, policy: str, repetitions: int) -> dict[st
         if over[machine] < begin:
             over[machine] = begin + int(rng.integers(300, 1_200))
             listed.append(Outage(begin, int(over[machine]), machines=(machine,)))
-    found = month(traces, source, policy, repetitions)
-    best = float("inf")
+
+    class Counting(Observer):
+        """Counts starts and blocked jobs."""
+
+        starts = blocked = 0
+
+        def on_start(self, job: Any, allocation: Any, system: Any) -> None:
+            self.starts += 1
+
+        def on_block(self, job: Any, system: Any) -> None:
+            self.blocked += 1
+
+    def simulate(source: Any, *observers: Any) -> Any:
+        options = {"outages": source, "simulator": "simpy", "observers": observers}
+        return Simulation(workload, make(policy), cluster, **options).run()  # type: ignore[arg-type]
+
+    sources = None, Outages(listed)
+    best, counted = [float("inf")] * 2, [Counting(), Counting()]
+    results = [simulate(each, counter) for each, counter in zip(sources, counted, strict=True)]
     for _ in range(repetitions):
-        began = time.process_time()
-        options = {"outages": Outages(listed), "simulator": "simpy"}
-        result = Simulation(workload, make(policy), cluster, **options).run()  # type: ignore[arg-type]
-        best = min(best, time.process_time() - began)
-    assert result.attempts is not None
+        for place, each in enumerate(sources):
+            began = time.process_time()
+            simulate(each)
+            best[place] = min(best[place], time.process_time() - began)
+    before, after = counted
     return {
-        "jobs": found["jobs"],
-        "seconds": best,
-        "per_second": found["jobs"] / best,
-        "without": found["seconds"],
-        "attempts": len(result.attempts),
+        "jobs": len(workload),
+        "seconds": best[1],
+        "per_second": len(workload) / best[1],
+        "without": best[0],
+        "longer": best[1] / best[0],
+        "starts": after.starts / before.starts,
+        "passes": results[1].passes / results[0].passes,
+        "blocked": after.blocked / before.blocked,
     }
 
 

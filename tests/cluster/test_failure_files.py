@@ -136,6 +136,17 @@ def test_outages_of_one_machine_follow_each_other() -> None:
     assert [(each.start, each.end) for each in log.on(w, Nodes(1)).listed] == [(5, 20), (20, 30)]
 
 
+def test_no_more_machines_than_homogeneous_nodes() -> None:
+    """Each machine is one node; those beyond the last node would not exist."""
+    w = Workload({"submit_time": [0], "run_time": [1], "nodes": [1]}, machine_size=2)
+    log = log_of(*(Outage(at, at + 5, machines=(name,)) for at, name in ((5, "a"), (20, "b"), (40, "a"))))
+    assert len(log.on(w, Nodes(2)).listed) == 3
+    with pytest.raises(
+        HpcsimkitError, match=r"failures.csv: at most one machine for each of 1 nodes .* found 2$"
+    ):
+        log.on(w, Nodes(1))
+
+
 def test_unknown_machines_are_counted_and_all_unknown_ones_an_error() -> None:
     jobs = jobs_on_machines([asked(0, 50, cpus=4)])
     log = log_of(
@@ -149,7 +160,7 @@ def test_unknown_machines_are_counted_and_all_unknown_ones_an_error() -> None:
 
 def test_more_outages_than_nodes_are_one_line() -> None:
     w = Workload({"submit_time": [0], "run_time": [1], "nodes": [1]}, machine_size=1)
-    log = log_of(Outage(5, 20, machines=("a",)), Outage(6, 9, machines=("b",)))
+    log = log_of(Outage(5, 20), Outage(6, 9))
     with pytest.raises(HpcsimkitError, match="outages at 6 s: 2 nodes are out of order at once, of 1"):
         Simulation(w, make("fcfs"), outages=log).run()
 

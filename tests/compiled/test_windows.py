@@ -130,6 +130,12 @@ def test_a_partition_over_all_nodes() -> None:
     assert found.downtime is not None and found.started_in is not None
 
 
+def test_nodes_reserved_for_users_are_refused_in_the_words_of_a_user() -> None:
+    reserved = Calendar([Window(5, 9, 7, users=(1,))])
+    with pytest.raises(UsageError, match="it knows no homogeneous nodes that are reserved for users or acc"):
+        Simulation(long_queue(9), make("fcfs"), calendar=reserved, simulator="compiled").run()
+
+
 @pytest.mark.parametrize("simulator", ["simpy", "compiled"])
 def test_windows_beyond_the_cluster_are_refused(simulator: str) -> None:
     calendar = Calendar([Window(5, 9, 70)])

@@ -11,16 +11,18 @@ from typing import Any
 import numpy as np
 import pytest
 
+from hpcsimkit.cluster.machines import Machines
 from hpcsimkit.experiments.parts.registry import make
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.begun import begun_at, begun_in
 from hpcsimkit.kernel.simulation import Simulation
 from tests.kernel.test_references import CASES, load
-from tests.kernel.test_small_references import COUNTED, columns, jobs_of, schedules
+from tests.kernel.test_small_references import COUNTED, FOLDER, columns, jobs_of, jobs_on_gpus, schedules
 
 Starts = np.ndarray[Any, np.dtype[np.int64]]
 
 MEMORYLESS = [case for case in schedules(*COUNTED) if "conservative" not in case[1]]
+ON_MACHINES = [case for case in schedules("gpu_cluster") if "conservative" not in case[1]]
 OF_LOGS = [
     pytest.param(*case.values, id=case.id, marks=pytest.mark.slow)
     for case in CASES
@@ -38,14 +40,16 @@ def busiest(jobs: Workload, starts: Starts, count: int = 3) -> list[int]:
     return [int(times[third[waiting[third].argmax()]]) for third in thirds]
 
 
-def assert_continues(jobs: Workload, policy: str, mode: str, starts: Starts) -> None:
-    whole = Simulation(jobs, make(policy), walltime=mode).run()
+def assert_continues(
+    jobs: Workload, policy: str, mode: str, starts: Starts, cluster: Machines | None = None
+) -> None:
+    whole = Simulation(jobs, make(policy), cluster, walltime=mode).run()
     np.testing.assert_array_equal(whole.start_time, starts)
     for at in busiest(jobs, starts):
         remaining, begun = begun_at(whole, at)
-        result = Simulation(remaining, make(policy), walltime=mode, begun=begun).run()
+        result = Simulation(remaining, make(policy), cluster, walltime=mode, begun=begun).run()
         np.testing.assert_array_equal(result.start_time, starts[whole.end_time > at], f"{policy} from {at} s")
-        result = Simulation(jobs, make(policy), walltime=mode, begun=begun_in(whole, at)).run()
+        result = Simulation(jobs, make(policy), cluster, walltime=mode, begun=begun_in(whole, at)).run()
         np.testing.assert_array_equal(result.start_time, starts, f"{policy} from {at} s, with its past")
 
 
@@ -53,6 +57,12 @@ def assert_continues(jobs: Workload, policy: str, mode: str, starts: Starts) -> 
 def test_restart_is_continue(name: str, policy: str, mode: str) -> None:
     jobs = Workload(jobs_of(name, "nodes"), machine_size=COUNTED[name])
     assert_continues(jobs, policy, mode, columns(name)[f"{policy}.{mode}"])
+
+
+@pytest.mark.parametrize(("name", "policy", "mode"), ON_MACHINES)
+def test_restart_is_continue_on_machines(name: str, policy: str, mode: str) -> None:
+    cluster = Machines.read(FOLDER / "machines.csv")
+    assert_continues(jobs_on_gpus(name), policy, mode, columns(name)[f"{policy}.{mode}"], cluster)
 
 
 @pytest.mark.parametrize(("log", "policy", "mode"), OF_LOGS)

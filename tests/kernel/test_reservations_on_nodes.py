@@ -71,6 +71,20 @@ def test_a_job_that_exceeds_its_estimate_keeps_its_nodes() -> None:
     assert starts_of([(0, 13, 5, 4), (10, 2, 2, 2)], "fcfs+easy", [1, 7]) == [0, 13]
 
 
+def test_running_jobs_keep_their_nodes_when_a_policy_takes_over() -> None:
+    """The job backfilled at 2 s is on node 3, beside the reservation of the second job, which has nodes 0 to 2.
+
+    So the last job, which runs into the window of the same nodes, waits for node 3 until 32 s. On node 2, the
+    first one that was free, the backfilled job would leave it node 3.
+    """
+    rows = [(0, 10, 10, 2), (1, 10, 10, 3), (2, 30, 30, 1), (21, 40, 40, 1)]
+    window = Window(40, 60, nodes=3, users=(7,))
+    for policy in BACKFILLING:
+        taken_over = BeginAt(5, make("fcfs+easy"))
+        assert starts_of(rows, policy, [1] * 4, window) == [0, 10, 2, 32], policy
+        assert starts_of(rows, policy, [1] * 4, window, begin_at=taken_over) == [0, 10, 2, 32], policy
+
+
 def test_results_are_those_of_homogeneous_nodes() -> None:
     windows = Window(30, 40, nodes=3, name="maintenance"), COURSE
     result = run(

@@ -58,13 +58,16 @@ def test_one_machine_of_so_many_cpus(policy: str) -> None:
     np.testing.assert_array_equal(found, columns("rounded_64")[f"{policy}.{mode}"])
 
 
-@pytest.mark.parametrize(("name", "policy", "mode"), schedules("gpu_cluster"))
-def test_machines_with_cpus_gpus_and_memory(name: str, policy: str, mode: str) -> None:
+def jobs_on_gpus(name: str) -> Workload:
     table = jobs_of(name, "cpus", "gpus", "memory")
     table |= {"memory": table["memory"] * GB, "nodes": np.ones_like(table["cpus"])}
-    jobs = Workload(table, resources=("cpus", "gpus", "memory"))
+    return Workload(table, resources=("cpus", "gpus", "memory"))
+
+
+@pytest.mark.parametrize(("name", "policy", "mode"), schedules("gpu_cluster"))
+def test_machines_with_cpus_gpus_and_memory(name: str, policy: str, mode: str) -> None:
     found = Simulation(
-        jobs, make(policy), cluster=Machines.read(FOLDER / "machines.csv"), walltime=mode
+        jobs_on_gpus(name), make(policy), cluster=Machines.read(FOLDER / "machines.csv"), walltime=mode
     ).run()
     np.testing.assert_array_equal(found.start_time, columns(name)[f"{policy}.{mode}"])
 
