@@ -170,7 +170,9 @@ class SlurmMoment:
         row = np.repeat(in_order, count[in_order])
         which = log.first_ticket[rows[row]] + np.arange(len(row)) - first[row]
         made = log._replace(
-            **{name: _fixed(getattr(coming, name)) for name in Coming._fields[1:]},
+            submit_time=_fixed(coming.submit_time),
+            run_time=_fixed(coming.run_time),
+            requested_time=_fixed(coming.requested_time),
             arrival_order=np.argsort(coming.submit_time, kind="stable").astype(np.int64),
             first_ticket=first,
             tickets=count,
