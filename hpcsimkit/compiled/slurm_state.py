@@ -344,8 +344,8 @@ class Nodes(NamedTuple):
     enough : array of int64, shape (slots, machines)
         Time from which each machine has enough for a node of a need, as running jobs end [s].
     seen : array of int64, shape (6, machines)
-        Number of each machine of a need, that time, the first end of a running job, and the next planned part,
-        its beginning and its end [s].
+        Number of each machine of a need, that time, the first end of a running job, and the next planned
+        part, its beginning and its end [s].
     shut : array of uint8, shape (machines,)
         Whether a planned job may not use each machine for some time.
     fits : array of int64, shape (2, needs)

@@ -200,12 +200,12 @@ def lines_of(day: Path, futures: int) -> Iterator[str]:
 
 def _happened(day: Path) -> dict[str, str]:
     """Return the options for what happened to nodes: failures, and maintenance."""
-    found = {"failures": day / FAILURES, "calendar": day / CALENDAR}
-    return {
-        name: str(file)
-        for name, file in found.items()
-        if file.is_file() and len(file.read_text().splitlines()) > 1
-    }
+    found = {}
+    if (file := day / FAILURES).is_file() and re.search(r"\|(DOWN|DRAIN|FAIL)", file.read_text()):
+        found["failures"] = str(file)
+    if (file := day / CALENDAR).is_file():
+        found["calendar"] = str(file)
+    return found
 
 
 def _pace(log: Path) -> Iterator[str]:
