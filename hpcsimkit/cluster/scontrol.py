@@ -430,12 +430,12 @@ def seconds_of(key: str, text: str) -> int | None:
     found = TIME.fullmatch(text)
     if found is None or not text.isascii() or len(text) > 20:
         raise UsageError(f"{key} needs a time such as 2-00:00:00 or UNLIMITED, found {text!r}")
-    days, first, second, third = (None if part is None else int(part) for part in found.groups())
-    if days is not None:
-        return ((days * 24 + (first or 0)) * 60 + (second or 0)) * 60 + (third or 0)
-    if third is not None:
-        return ((first or 0) * 60 + (second or 0)) * 60 + third
-    return (first or 0) * 60 + (second or 0)
+    days, first, second, third = (int(part or 0) for part in found.groups())
+    if found[1] is not None:
+        return ((days * 24 + first) * 60 + second) * 60 + third
+    if found[4] is not None:
+        return (first * 60 + second) * 60 + third
+    return first * 60 + second
 
 
 def expanded(nodes: str) -> list[str]:

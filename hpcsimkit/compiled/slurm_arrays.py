@@ -345,7 +345,7 @@ def steps_of(places: Places, machines: int, tested: int) -> int:
     running, planned = int(places.most.sum()), np.sort(places.most)
     if tested:
         planned = planned[-tested:]
-    return machines + running + 2 * int(planned.sum())
+    return 2 * (machines + running) + 4 * int(planned.sum())
 
 
 def nodes_of(places: Places, partitions: Partitions, steps: int) -> state.Nodes:
@@ -366,6 +366,8 @@ def nodes_of(places: Places, partitions: Partitions, steps: int) -> state.Nodes:
     levels[columns.EMPTY] = levels[columns.NOW] = machines.capacity
     members = [np.flatnonzero(mask) for mask in masks]
     slots = max(min(len(places.needs), MOST_PLACES // max(count, 1)), 1)
+    counters = np.zeros(11, dtype=np.int64)
+    counters[state.POOLED] = int(table[:, columns.SPREAD].any())
     return state.Nodes(
         columns.Levels(
             levels, table, np.zeros((0, count), dtype=np.uint8), np.zeros(resources, dtype=np.int64)
@@ -386,10 +388,14 @@ def nodes_of(places: Places, partitions: Partitions, steps: int) -> state.Nodes:
         wanted=np.zeros(resources, dtype=np.int64),
         missing=np.zeros(resources, dtype=np.int64),
         least=np.zeros((count, resources), dtype=np.int64),
-        planned=np.empty((3, steps), dtype=np.int64),
+        planned=np.empty((steps, 3), dtype=np.int64),
+        first_planned=np.zeros(count, dtype=np.int64),
+        edges=np.empty(2 * steps, dtype=np.int64),
+        enough=np.zeros((slots, count), dtype=np.int64),
+        seen=np.zeros((6, count), dtype=np.int64),
         shut=np.zeros(count, dtype=np.uint8),
         fits=np.full((2, len(places.needs)), -1, dtype=np.int64),
-        counters=np.zeros(8, dtype=np.int64),
+        counters=counters,
     )
 
 
@@ -421,12 +427,13 @@ def new_run(
     _, machines, resources = nodes.levels.levels.shape
     parts_of_jobs = np.zeros(count, dtype=np.int64)
     np.maximum.at(parts_of_jobs, jobs.row, most)
-    counters = np.zeros(25, dtype=np.int64)
+    counters = np.zeros(state.COUNTERS, dtype=np.int64)
     counters[state.MAIN_AT] = clocks.begin - clocks.sched_min_interval
     counters[state.CALCULATED_AT] = counters[state.USED_AT] = clocks.begin
     counters[[state.CHANGED, state.UNPLANNED, state.UNSEEN_SOME]] = 1
     counters[[state.FIRST_RUNNING, state.LAST_RUNNING]] = -1
     counters[state.NOW_AT] = -NEVER
+    counters[state.ASKED] = -1
     fair = FairShare(associations, rules).factors(np.zeros(all_places))
     return state.Run(
         start_time=np.full(count, -1, dtype=np.int64),

@@ -9,6 +9,7 @@ from __future__ import annotations
 from hpcsimkit.compiled.compilation import machine_code, pasted, separate
 from hpcsimkit.compiled.needs import MINUS, NOW, PLUS
 from hpcsimkit.compiled.running import expect, forget, pop, push
+from hpcsimkit.compiled.slurm_groups import place_with_a_group
 from hpcsimkit.compiled.slurm_limits import enter_end, enter_start, explain, reason_of, write_in_log
 from hpcsimkit.compiled.slurm_places import (
     NEVER,
@@ -16,8 +17,8 @@ from hpcsimkit.compiled.slurm_places import (
     first_place,
     fits_free,
     make_plan,
+    may_start,
     occupy,
-    place_with_a_group,
     reserve,
 )
 from hpcsimkit.compiled.slurm_priority import (
@@ -31,17 +32,20 @@ from hpcsimkit.compiled.slurm_priority import (
 from hpcsimkit.compiled.slurm_state import (
     ACTING,
     ARRIVED,
+    ASKED,
     CHANGED,
     CHANGES,
     CHOSEN,
     DONE,
     EVENTS,
     FAILED,
+    FIRST_ASKED,
     FIRST_RUNNING,
     GIVEN,
     GIVEN_LEFT,
     JOBS_WAITING,
     JUDGED,
+    LAST_ASKED,
     LAST_RUNNING,
     LISTED,
     LOGGED,
@@ -50,6 +54,7 @@ from hpcsimkit.compiled.slurm_state import (
     NOW_AT,
     PARTS,
     PASSES,
+    PAUSES,
     REJECTED,
     RUNNING,
     RUNS,
@@ -67,8 +72,11 @@ from hpcsimkit.compiled.slurm_state import (
 )
 from hpcsimkit.compiled.state import BACKFILLED, READY
 
-OVER, LACKS_SPACE, STUCK = range(3)
-"""What a run returns: it is over, its log is full, or the kernel should say what is wrong."""
+OVER, LACKS_SPACE, STUCK, PAUSED = range(4)
+"""What a run returns: it is over, its log is full, the kernel should say what is wrong, the past is over."""
+
+GOES_ON = 2
+"""Value of ``PAUSES`` with which a run goes on after its pause."""
 
 
 def simulate(
@@ -79,27 +87,34 @@ def simulate(
     Returns
     -------
     int
-        One of the codes above. If the log is full, the run goes on at the next call.
+        One of the codes above. If the log is full, or the past is over, the run goes on at the next call.
     """
     counters = run.counters
-    while True:
+    while counters[ASKED]:
         if counters[LOGGED] + counters[JOBS_WAITING] + len(jobs.run_time) >= run.log.shape[1]:
             return LACKS_SPACE
-        now = _next_instant(jobs, past, run)
-        if now == NEVER:
-            return STUCK if counters[JOBS_WAITING] else OVER
-        counters[NOW_AT] = now
-        _end_jobs(jobs, factors, limits, nodes, run, now)
-        _submit_jobs(jobs, run, now)
-        if not counters[JOBS_WAITING]:
-            continue
-        counters[PASSES] += 1
-        if not counters[ACTING]:
-            _repeat_past(factors, jobs, limits, nodes, past, run, now)
+        now = counters[NOW_AT]
+        if counters[PAUSES] == GOES_ON:
+            counters[PAUSES] = 0
+        else:
+            now = counters[NOW_AT] = _next_instant(jobs, past, run)
+            if now == NEVER:
+                return STUCK if counters[JOBS_WAITING] else OVER
+            _end_jobs(jobs, factors, limits, nodes, run, now)
+            _submit_jobs(jobs, run, now)
+            if not counters[JOBS_WAITING]:
+                continue
+            counters[PASSES] += 1
+            if not counters[ACTING]:
+                _repeat_past(factors, jobs, limits, nodes, past, run, now)
             if counters[FAILED]:
                 return STUCK
+            if counters[ACTING] and counters[PAUSES]:
+                counters[PAUSES] = GOES_ON
+                return PAUSED
         if counters[ACTING]:
             _schedule(clocks, factors, jobs, limits, nodes, run, now)
+    return OVER
 
 
 # --- events ------------------------------------------------------------------------------------------------
@@ -170,6 +185,13 @@ def _note_change(run: Run) -> None:
 
 
 @machine_code
+def _count_asked(run: Run, row: int) -> None:
+    """Count a job that waits no longer, if it is asked for."""
+    if run.counters[ASKED] > 0 and run.counters[FIRST_ASKED] <= row < run.counters[LAST_ASKED]:
+        run.counters[ASKED] -= 1
+
+
+@machine_code
 def _change_free(nodes: Nodes, run: Run, row: int, sign: int) -> None:
     """Release what a job has, or occupy it."""
     free = nodes.levels.levels
@@ -194,6 +216,7 @@ def _start(
     run.state[row], run.start_time[row], run.mode[row] = RUNS, now, mode
     run.part[row], run.class_[row] = jobs.part[ticket], jobs.class_[ticket]
     counters[JOBS_WAITING] -= 1
+    _count_asked(run, row)
     _change_free(nodes, run, row, MINUS)
     run.events[counters[EVENTS]] = row
     counters[EVENTS] += 1
@@ -370,6 +393,7 @@ def _refuse_for_ever(jobs: Jobs, limits: Limits, run: Run, now: int) -> None:
             write_in_log(run, row, now)
             run.state[row] = REJECTED
             counters[JOBS_WAITING] -= 1
+            _count_asked(run, row)
             _note_change(run)
 
 
@@ -451,8 +475,8 @@ def _backfill(
     counters, tested, started = run.counters, 0, 0
     counters[UNPLANNED] = 0
     _count_none(run)
-    last = _last_candidate(jobs, limits, nodes, run, now)
-    if last >= 0:
+    candidates = _note_candidates(jobs, limits, nodes, run, now)
+    if candidates:
         make_plan(nodes, run, now)
     for position in range(counters[LISTED]):
         ticket = run.listed[position]
@@ -467,7 +491,8 @@ def _backfill(
         tested += 1
         if clocks.bf_max_job_test and tested > clocks.bf_max_job_test:
             break
-        if position <= last:
+        candidates = _without_late_ones(jobs, nodes, run, candidates, position, now)
+        if candidates:
             started += _plan(clocks, factors, jobs, limits, nodes, run, ticket, now)
             if clocks.bf_max_job_start and started >= clocks.bf_max_job_start:
                 break
@@ -498,7 +523,7 @@ def _plan(
         return False
     run.counters[UNPLANNED] = 1
     _start(factors, jobs, limits, nodes, run, ticket, BACKFILLED, now)
-    occupy(nodes, start, start + length, False)
+    occupy(nodes, start, start + length)
     return True
 
 
@@ -511,13 +536,12 @@ def _count_none(run: Run) -> None:
 
 
 @separate
-def _last_candidate(jobs: Jobs, limits: Limits, nodes: Nodes, run: Run, now: int) -> int:
-    """Return the position of the last ticket that might start in a backfill; -1 for none.
+def _note_candidates(jobs: Jobs, limits: Limits, nodes: Nodes, run: Run, now: int) -> int:
+    """Note the positions of the tickets that might start in a backfill, and return their number.
 
-    It is held by no limit, and fits the free machines. What a plan holds for those after it changes nothing:
-    each backfill makes its own. The reasons of all are noted.
+    They are held by no limit, and fit the free machines. The reasons of all are noted.
     """
-    last = -1
+    candidates = 0
     _open_all(run)
     for position in range(run.counters[LISTED]):
         ticket = run.listed[position]
@@ -525,8 +549,28 @@ def _last_candidate(jobs: Jobs, limits: Limits, nodes: Nodes, run: Run, now: int
             continue
         run.held[ticket] = reason_of(jobs, limits, run, ticket, now, False)
         if not run.held[ticket] and fits_free(nodes, run, jobs.need[ticket]):
-            last = position
-    return last
+            run.other[candidates] = position
+            candidates += 1
+    return candidates
+
+
+@machine_code
+def _without_late_ones(jobs: Jobs, nodes: Nodes, run: Run, candidates: int, position: int, now: int) -> int:
+    """Return the number of candidates without the last ones, which cannot start now beside what is planned.
+
+    None is left if all are before a position. What a plan holds for jobs behind the last candidate changes
+    nothing, as each backfill makes its own; and it only fills up, so that no candidate comes back.
+    """
+    while candidates:
+        last = run.other[candidates - 1]
+        if last < position:
+            return 0
+        ticket = run.listed[last]
+        row = jobs.row[ticket]
+        if run.state[row] == WAITING and may_start(nodes, jobs.need[ticket], jobs.requested_time[row], now):
+            return candidates
+        candidates -= 1
+    return 0
 
 
 @pasted

@@ -13,12 +13,17 @@ from numpy.typing import NDArray
 
 from hpcsimkit.compiled.compilation import machine_code, pasted, separate
 from hpcsimkit.compiled.needs import AMOUNTS, EMPTY, EXCLUSIVE, MASK, NODES, NOW, SPREAD
+from hpcsimkit.compiled.shifting import open_gap
 from hpcsimkit.compiled.slurm_state import (
     AT,
     BACKFILL,
+    BEGIN,
     BEGINNING,
     CHANGES,
     CHOSEN,
+    END,
+    EPOCH,
+    FOLLOWING,
     KEPT,
     KNOWN,
     LENGTH,
@@ -27,16 +32,17 @@ from hpcsimkit.compiled.slurm_state import (
     NEXT,
     PASS,
     PLANNED,
+    POOLED,
     REQUEST,
     RUNNING,
     SEARCH,
+    SECOND,
     STEPS,
     Clocks,
     Nodes,
     Run,
 )
 from hpcsimkit.compiled.state import Integers
-from hpcsimkit.slurm.plan import GROUP
 
 NEVER = cast(int, np.int64(2**62))
 """A time after all events [s]."""
@@ -68,7 +74,7 @@ def _has(nodes: Nodes, level: Integers, place: int, number: int, machine: int) -
 
 
 @machine_code
-def _choose(nodes: Nodes, number: int, machine: int) -> None:
+def choose(nodes: Nodes, number: int, machine: int) -> None:
     """Add a machine with what a node takes of it to the allocation that is being made."""
     place, needs = nodes.counters[CHOSEN], nodes.levels.needs
     nodes.chosen[place, 0] = machine
@@ -78,6 +84,12 @@ def _choose(nodes: Nodes, number: int, machine: int) -> None:
             amount = nodes.levels.levels[EMPTY, machine, resource]
         nodes.chosen[place, 1 + resource] = amount
     nodes.counters[CHOSEN] += 1
+
+
+@machine_code
+def begin_choice(nodes: Nodes) -> None:
+    """Let no machine be chosen yet."""
+    nodes.counters[CHOSEN] = 0
 
 
 @pasted
@@ -98,7 +110,7 @@ def _fill(nodes: Nodes, level: Integers, number: int, machine: int) -> None:
         nodes.missing[resource] -= amount
         gives |= amount > 0
     if gives and nodes.levels.needs[number, EXCLUSIVE]:
-        _choose(nodes, number, machine)
+        choose(nodes, number, machine)
     elif gives:
         nodes.chosen[place, 0] = machine
         nodes.counters[CHOSEN] += 1
@@ -119,11 +131,11 @@ def _is_filled(nodes: Nodes) -> bool:
 @separate
 def choose_free(nodes: Nodes, run: Run, number: int) -> bool:
     """Choose the first free machines that are not closed, and return whether they suffice."""
-    return _choose_of(nodes, nodes.levels.levels[NOW], run.closed, number)
+    return choose_of(nodes, nodes.levels.levels[NOW], run.closed, number)
 
 
 @separate
-def _choose_of(nodes: Nodes, level: Integers, shut: NDArray[np.uint8], number: int) -> bool:
+def choose_of(nodes: Nodes, level: Integers, shut: NDArray[np.uint8], number: int) -> bool:
     """Choose the first machines that have enough and are not shut; mirrors ``Places.first``."""
     needs = nodes.levels.needs
     mask = needs[number, MASK]
@@ -135,7 +147,7 @@ def _choose_of(nodes: Nodes, level: Integers, shut: NDArray[np.uint8], number: i
         if needs[number, SPREAD]:
             _fill(nodes, level, number, machine)
         else:
-            _choose(nodes, number, machine)
+            choose(nodes, number, machine)
             if nodes.counters[CHOSEN] == needs[number, NODES]:
                 return True
     return bool(needs[number, SPREAD]) and _is_filled(nodes)
@@ -158,10 +170,11 @@ def make_plan(nodes: Nodes, run: Run, now: int) -> None:
     """Let the plan hold the running jobs until their expected ends; mirrors ``Plan``."""
     resources, free = len(nodes.wanted), nodes.levels.levels[NOW]
     nodes.counters[BACKFILL] += 1
+    nodes.counters[EPOCH] += 1
     nodes.counters[STEPS], nodes.counters[PLANNED] = len(nodes.tail), 0
     for machine in range(len(nodes.tail)):
         nodes.steps[machine, AT], nodes.steps[machine, NEXT] = now, -1
-        nodes.tail[machine] = machine
+        nodes.tail[machine], nodes.first_planned[machine] = machine, -1
         for resource in range(resources):
             nodes.steps[machine, LEVEL + resource] = free[machine, resource]
     for place in range(run.counters[RUNNING]):
@@ -174,6 +187,20 @@ def make_plan(nodes: Nodes, run: Run, now: int) -> None:
                 step = nodes.tail[machine] = _add_step(nodes, step, at)
             for resource in range(resources):
                 nodes.steps[step, LEVEL + resource] += run.parts[part, 1 + resource]
+    if nodes.counters[POOLED]:
+        _copy_steps(nodes)
+
+
+@machine_code
+def _copy_steps(nodes: Nodes) -> None:
+    """Begin a second list of steps for each machine, in which planned jobs have their places, too."""
+    count = nodes.counters[SECOND] = nodes.counters[STEPS]
+    for step in range(count):
+        for column in range(nodes.steps.shape[1]):
+            nodes.steps[count + step, column] = nodes.steps[step, column]
+        if nodes.steps[step, NEXT] >= 0:
+            nodes.steps[count + step, NEXT] += count
+    nodes.counters[STEPS] = 2 * count
 
 
 @machine_code
@@ -188,14 +215,23 @@ def _add_step(nodes: Nodes, before: int, at: int) -> int:
     return int(step)
 
 
-@separate
-def occupy(nodes: Nodes, start: int, end: int, whole: bool) -> None:
-    """Subtract the allocation that was chosen in [start, end) [s]; mirrors ``MachineProfile.occupy``.
+@machine_code
+def occupy(nodes: Nodes, start: int, end: int) -> None:
+    """Subtract the allocation of a job that starts in [start, end) [s]; mirrors ``MachineProfile.occupy``."""
+    nodes.counters[EPOCH] += 1  # what is known of when machines have enough does not hold any more
+    _take(nodes, 0, start, end, False)
+    if nodes.counters[POOLED]:
+        _take(nodes, nodes.counters[SECOND], start, end, False)
 
-    Or leave nothing of its nodes (``whole``).
+
+@separate
+def _take(nodes: Nodes, first: int, start: int, end: int, whole: bool) -> None:
+    """Subtract the allocation that was chosen in [start, end) [s], or leave nothing of its nodes (``whole``).
+
+    The list of a machine begins with the step `first` + its number.
     """
     for chosen in range(nodes.counters[CHOSEN]):
-        step = _step_at(nodes, nodes.chosen[chosen, 0], start)
+        step = _step_at(nodes, first + nodes.chosen[chosen, 0], start)
         if nodes.steps[step, AT] < start:
             step = _add_step(nodes, step, start)
         while True:
@@ -215,154 +251,51 @@ def reserve(clocks: Clocks, nodes: Nodes, start: int, end: int, now: int) -> Non
     """Give the nodes of the allocation that was chosen to a planned job alone; mirrors ``Plan.reserve``."""
     grid = clocks.bf_resolution
     start, end = max(start // grid * grid, now), end // grid * grid
-    if end > start:
-        occupy(nodes, start, end, True)
-        for chosen in range(nodes.counters[CHOSEN]):
-            place = nodes.counters[PLANNED]
-            nodes.planned[0, place], nodes.planned[1, place] = start, end
-            nodes.planned[2, place] = nodes.chosen[chosen, 0]
-            nodes.counters[PLANNED] += 1
+    if end <= start:
+        return
+    if nodes.counters[POOLED]:
+        _take(nodes, nodes.counters[SECOND], start, end, True)
+    for chosen in range(nodes.counters[CHOSEN]):
+        _list_planned(nodes, nodes.chosen[chosen, 0], start, end)
+        if clocks.end_groups:
+            _list_edge(nodes, start, 2 * nodes.counters[PLANNED])
+            _list_edge(nodes, end, 2 * nodes.counters[PLANNED] + 1)
+        nodes.counters[PLANNED] += 1
 
 
-# --- groups of running jobs --------------------------------------------------------------------------------
+@machine_code
+def _list_planned(nodes: Nodes, machine: int, start: int, end: int) -> None:
+    """List a part of a planned place among those of its machine, sorted by their beginnings."""
+    planned, place = nodes.planned, nodes.counters[PLANNED]
+    before, after = -1, nodes.first_planned[machine]
+    while after >= 0 and planned[after, BEGIN] < start:
+        before, after = after, planned[after, FOLLOWING]
+    planned[place, BEGIN], planned[place, END], planned[place, FOLLOWING] = start, end, after
+    if before < 0:
+        nodes.first_planned[machine] = place
+    else:
+        planned[before, FOLLOWING] = place
 
 
-@separate
-def place_with_a_group(nodes: Nodes, run: Run, number: int, length: int, start: int, now: int) -> int:
-    """Return the time from which a job has a place that has none before a time [s]; its allocation is chosen.
-
-    Mirrors ``Plan._with_a_group``.
-    """
-    equal = nodes.equal
-    if equal[PASS, number] == nodes.counters[BACKFILL] and equal[LENGTH, number] == length:
-        start = max(start, equal[BEGINNING, number])
-    found = _first_with_a_group(nodes, run, number, length, start, now)
-    equal[PASS, number], equal[LENGTH, number] = nodes.counters[BACKFILL], length
-    equal[BEGINNING, number] = found
-    return int(found)
+@machine_code
+def _list_edge(nodes: Nodes, edge: int, count: int) -> None:
+    """Insert a beginning or end [s] into the sorted ones."""
+    position = edge_after(nodes, edge, count)
+    open_gap(nodes.edges, position, count)
+    nodes.edges[position] = edge
 
 
-@separate
-def _first_with_a_group(nodes: Nodes, run: Run, number: int, length: int, start: int, now: int) -> int:
-    """Return the time from which a job has a place that has none before a time [s]."""
-    while True:
-        later = _next_edge(nodes, start)
-        _shut_others(nodes, number, start, start + length)
-        ready = _ready(nodes, run, number, now, later)
-        if ready <= start:
-            return start
-        if ready < NEVER:
-            if not _is_taken(nodes, ready, ready + length):
-                return int(ready)
-            start = ready
-        elif later == NEVER:
-            return NEVER
+@machine_code
+def edge_after(nodes: Nodes, time: int, count: int) -> int:
+    """Return the position of the first of the sorted edges after a time [s]; `count` if there is none."""
+    low, high = 0, count
+    while low < high:
+        middle = (low + high) // 2
+        if nodes.edges[middle] <= time:
+            low = middle + 1
         else:
-            start = later
-
-
-@machine_code
-def _next_edge(nodes: Nodes, after: int) -> int:
-    """Return the next time after another one at which a planned place begins or ends [s]."""
-    found = NEVER
-    for place in range(nodes.counters[PLANNED]):
-        for edge in range(2):
-            if after < nodes.planned[edge, place] < found:
-                found = nodes.planned[edge, place]
-    return int(found)
-
-
-@machine_code
-def _shut_others(nodes: Nodes, number: int, begin: int, end: int) -> None:
-    """Shut the machines that a request may not use, or that planned jobs have between two times [s]."""
-    mask = nodes.levels.needs[number, MASK]
-    for machine in range(len(nodes.shut)):
-        nodes.shut[machine] = 1
-    for place in range(nodes.first_member[mask], nodes.first_member[mask + 1]):
-        nodes.shut[nodes.members[place]] = 0
-    for place in range(nodes.counters[PLANNED]):
-        if nodes.planned[0, place] < end and nodes.planned[1, place] > begin:
-            nodes.shut[nodes.planned[2, place]] = 1
-
-
-@machine_code
-def _is_taken(nodes: Nodes, begin: int, end: int) -> bool:
-    """Return whether planned jobs have some of the machines that were chosen between two times [s]."""
-    for place in range(nodes.counters[PLANNED]):
-        if nodes.planned[0, place] < end and nodes.planned[1, place] > begin:
-            for chosen in range(nodes.counters[CHOSEN]):
-                if nodes.chosen[chosen, 0] == nodes.planned[2, place]:
-                    return True
-    return False
-
-
-@separate
-def _ready(nodes: Nodes, run: Run, number: int, now: int, before: int) -> int:
-    """Return when a request fits as running jobs end group by group, if it is up to a time [s].
-
-    Mirrors ``Plan._ready``.
-    """
-    _begin_with_free(nodes)
-    if _choose_of(nodes, nodes.least, nodes.shut, number):
-        return now
-    place, running, window = _on_open_from(nodes, run, 0), run.counters[RUNNING], GROUP
-    if place == running:
-        return NEVER
-    origin = _end_at(run, place, now) // GROUP * GROUP + GROUP
-    while place < running:
-        last = now
-        while place < running and _end_at(run, place, now) <= origin + window:
-            last = _end_at(run, place, now)
-            if last > before:
-                return NEVER
-            _let_end(nodes, run, run.expected[1, place])
-            place = _on_open_from(nodes, run, place + 1)
-        if _choose_of(nodes, nodes.least, nodes.shut, number):
-            return int(last)
-        window *= 2
-        while place < running and _end_at(run, place, now) > origin + window:
-            window *= 2
-    return NEVER
-
-
-@machine_code
-def _begin_with_free(nodes: Nodes) -> None:
-    """Let the levels be those of now."""
-    free = nodes.levels.levels[NOW]
-    for machine in range(len(free)):
-        for resource in range(free.shape[1]):
-            nodes.least[machine, resource] = free[machine, resource]
-
-
-@machine_code
-def _let_end(nodes: Nodes, run: Run, row: int) -> None:
-    """Add what a running job has to the levels."""
-    for part in range(run.first[row], run.first[row] + run.part_count[row]):
-        for resource in range(len(nodes.wanted)):
-            nodes.least[run.parts[part, 0], resource] += run.parts[part, 1 + resource]
-
-
-@machine_code
-def _end_at(run: Run, place: int, now: int) -> int:
-    """Return the expected end of a running job [s], which lies ahead."""
-    return int(max(run.expected[0, place], now + 1))
-
-
-@machine_code
-def _on_open_from(nodes: Nodes, run: Run, place: int) -> int:
-    """Return the first running job from a place on with a machine that is not shut; else their number."""
-    while place < run.counters[RUNNING] and not _is_on_open(nodes, run, run.expected[1, place]):
-        place += 1
-    return place
-
-
-@machine_code
-def _is_on_open(nodes: Nodes, run: Run, row: int) -> bool:
-    """Return whether a job runs on a machine that is not shut."""
-    for part in range(run.first[row], run.first[row] + run.part_count[row]):
-        if not nodes.shut[run.parts[part, 0]]:
-            return True
-    return False
+            high = middle
+    return low
 
 
 # --- searches ----------------------------------------------------------------------------------------------
@@ -389,6 +322,31 @@ def first_place(nodes: Nodes, number: int, length: int, now: int, before: int) -
     return int(found)
 
 
+@separate
+def may_start(nodes: Nodes, number: int, length: int, now: int) -> bool:
+    """Return whether a job has a place in the plan from now on for a length [s]; true of pooled requests."""
+    mask, wanted, found = nodes.levels.needs[number, MASK], nodes.levels.needs[number, NODES], 0
+    if nodes.levels.needs[number, SPREAD]:
+        return True
+    _want(nodes, number)
+    for place in range(nodes.first_member[mask], nodes.first_member[mask + 1]):
+        machine = nodes.members[place]
+        if nodes.levels.needs[number, EXCLUSIVE]:
+            _want_all(nodes, number, machine)
+        if _has_wanted(nodes, machine) and _is_unplanned(nodes, machine, now + length):
+            found += 1
+            if found == wanted:
+                return True
+    return False
+
+
+@machine_code
+def _is_unplanned(nodes: Nodes, machine: int, end: int) -> bool:
+    """Return whether no job has a place on a machine before a time [s]."""
+    place = nodes.first_planned[machine]
+    return bool(place < 0 or nodes.planned[place, BEGIN] >= end)
+
+
 @machine_code
 def _slot(nodes: Nodes, number: int, length: int) -> int:
     """Return where the search for a request begins: where that for an equal or lesser one ended."""
@@ -397,21 +355,40 @@ def _slot(nodes: Nodes, number: int, length: int) -> int:
     counters[SEARCH] += 1
     if not _is_known(nodes, number, length):
         lesser = slot != like and _is_known(nodes, counters[LIKE], length)
+        _note_enough(nodes, number, slot)
         for machine in range(len(nodes.tail)):
-            nodes.found[slot, machine] = nodes.found[like, machine] if lesser else -NEVER
-            nodes.place[slot, machine] = nodes.place[like, machine] if lesser else machine
-        slots[PASS, slot], slots[REQUEST, slot] = counters[BACKFILL], number
+            nodes.found[slot, machine], nodes.place[slot, machine] = nodes.enough[slot, machine], -1
+            if lesser and nodes.found[like, machine] > nodes.found[slot, machine]:
+                nodes.found[slot, machine] = nodes.found[like, machine]
+                nodes.place[slot, machine] = nodes.place[like, machine]
+        slots[PASS, slot], slots[REQUEST, slot] = counters[EPOCH], number
     slots[LENGTH, slot] = length
-    _want(nodes, number)
     return int(slot)
 
 
 @machine_code
+def _note_enough(nodes: Nodes, number: int, slot: int) -> None:
+    """Note from when on each machine has enough for a node of a request, as running jobs end."""
+    mask = nodes.levels.needs[number, MASK]
+    _want(nodes, number)
+    for machine in range(len(nodes.tail)):
+        nodes.enough[slot, machine] = NEVER
+    for place in range(nodes.first_member[mask], nodes.first_member[mask + 1]):
+        step = machine = nodes.members[place]
+        if nodes.levels.needs[number, EXCLUSIVE]:
+            _want_all(nodes, number, machine)
+        while step >= 0 and not _has_wanted(nodes, step):
+            step = nodes.steps[step, NEXT]
+        if step >= 0:
+            nodes.enough[slot, machine] = nodes.steps[step, AT]
+
+
+@machine_code
 def _is_known(nodes: Nodes, number: int, length: int) -> bool:
-    """Return whether this backfill has searched for a request, for no longer a time."""
+    """Return whether a request has been searched for since the last start, for no longer a time."""
     slots = nodes.slots
     slot = number % slots.shape[1]
-    known = slots[PASS, slot] == nodes.counters[BACKFILL] and slots[REQUEST, slot] == number
+    known = slots[PASS, slot] == nodes.counters[EPOCH] and slots[REQUEST, slot] == number
     return bool(known and slots[LENGTH, slot] <= length)
 
 
@@ -461,36 +438,22 @@ def _remember(nodes: Nodes, number: int, length: int, found: int) -> None:
 
 
 @machine_code
-def _search(nodes: Nodes, number: int, slot: int, machine: int, length: int, after: int, before: int) -> int:
+def _search(nodes: Nodes, slot: int, machine: int, length: int, after: int, before: int) -> int:
     """Return the first time between two from which a machine has enough for a length [s], or a later one.
 
-    It begins where the last search on this machine ended, and notes a time before which there is none.
+    It is the first gap between planned places once running jobs leave enough. The search begins where the
+    last one on this machine ended: `place` is a part that is over by then, and so are those before it.
     """
-    steps, since = nodes.steps, NEVER
-    after = max(after, nodes.found[slot, machine])
-    if nodes.levels.needs[number, EXCLUSIVE]:
-        _want_all(nodes, number, machine)
-    step = _step_at(nodes, nodes.place[slot, machine], after)
-    while True:
-        if since == NEVER:
-            if steps[step, AT] >= before:
-                break
-        elif steps[step, AT] >= since + length:
-            nodes.found[slot, machine] = since
-            return int(since)
-        if not _has_wanted(nodes, step):
-            since = NEVER
-        elif since == NEVER:
-            since = max(steps[step, AT], after)
-            nodes.place[slot, machine] = step
-            if since >= before:
-                break
-        step = steps[step, NEXT]
-        if step < 0:
-            nodes.found[slot, machine] = since
-            return int(since)
-    nodes.place[slot, machine], nodes.found[slot, machine] = step, max(before, after)
-    return NEVER
+    planned, place = nodes.planned, nodes.place[slot, machine]
+    found = max(after, nodes.found[slot, machine])
+    following = nodes.first_planned[machine] if place < 0 else planned[place, FOLLOWING]
+    while following >= 0 and planned[following, BEGIN] < found + length:
+        found, place = max(found, planned[following, END]), following
+        if found >= before:
+            break
+        following = planned[following, FOLLOWING]
+    nodes.found[slot, machine], nodes.place[slot, machine] = found, place
+    return found if found < before else NEVER
 
 
 @machine_code
@@ -533,7 +496,7 @@ def _first_of_one(nodes: Nodes, number: int, slot: int, length: int, after: int,
         machine = nodes.members[place]
         if nodes.found[slot, machine] >= before:
             continue
-        found = _search(nodes, number, slot, machine, length, after, before)
+        found = _search(nodes, slot, machine, length, after, before)
         if found < before:
             best, before = machine, found
             if found == after:
@@ -541,7 +504,7 @@ def _first_of_one(nodes: Nodes, number: int, slot: int, length: int, after: int,
     if best < 0:
         return NEVER
     nodes.counters[CHOSEN] = 0
-    _choose(nodes, number, best)
+    choose(nodes, number, best)
     return before
 
 
@@ -561,7 +524,7 @@ def _first_of_several(nodes: Nodes, number: int, slot: int, length: int, after: 
     for place in range(nodes.first_member[mask], nodes.first_member[mask + 1]):
         machine = nodes.members[place]
         if nodes.sought[machine] == nodes.counters[SEARCH] and nodes.found[slot, machine] == start:
-            _choose(nodes, number, machine)
+            choose(nodes, number, machine)
             if nodes.counters[CHOSEN] == wanted:
                 break
     return int(start)
@@ -581,7 +544,7 @@ def _have_enough(nodes: Nodes, number: int, slot: int, length: int, start: int, 
         if found >= bound:
             continue
         if found < start or nodes.sought[machine] != nodes.counters[SEARCH]:
-            found = _search(nodes, number, slot, machine, length, start, bound)
+            found = _search(nodes, slot, machine, length, start, bound)
             nodes.sought[machine] = nodes.counters[SEARCH] if found < NEVER else 0
             if found == NEVER:
                 continue
@@ -589,7 +552,7 @@ def _have_enough(nodes: Nodes, number: int, slot: int, length: int, start: int, 
             at_once += 1
             if at_once == wanted:
                 return True
-        kept = _keep(nodes, found, kept, wanted)
+        kept = keep_smallest(nodes, found, kept, wanted)
         if kept == wanted:
             bound = nodes.smallest[wanted - 1]
     nodes.counters[KEPT] = kept
@@ -597,7 +560,7 @@ def _have_enough(nodes: Nodes, number: int, slot: int, length: int, start: int, 
 
 
 @machine_code
-def _keep(nodes: Nodes, found: int, kept: int, wanted: int) -> int:
+def keep_smallest(nodes: Nodes, found: int, kept: int, wanted: int) -> int:
     """Insert a time into the sorted list of the smallest ones, and return their number."""
     smallest = nodes.smallest
     if kept < wanted:
@@ -635,7 +598,7 @@ def _first_pooled(nodes: Nodes, number: int, length: int, after: int, before: in
 @machine_code
 def _set_least(nodes: Nodes, machine: int, start: int, end: int) -> int:
     """Set what a machine has throughout [start, end) [s], and return its first change after the start [s]."""
-    step, following = _step_at(nodes, machine, start), NEVER
+    step, following = _step_at(nodes, nodes.counters[SECOND] + machine, start), NEVER
     for resource in range(len(nodes.wanted)):
         nodes.least[machine, resource] = nodes.steps[step, LEVEL + resource]
     step = nodes.steps[step, NEXT]

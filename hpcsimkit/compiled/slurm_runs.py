@@ -100,6 +100,8 @@ def _obstacles_of_places(workload: Workload, partitions: Partitions, profile: Ru
     needs, numbers = needs_of(workload, partitions.machines)
     if any(need.quotas for need in needs):
         yield "it knows no constraints with counts"
+    if any(not (need.spread or need.exclusive or need.amounts.any()) for need in needs):
+        yield "some jobs ask for nothing"
     most = most_parts(needs, numbers)
     if most.sum(dtype=float) * (1 + 2 * len(partitions.parts)) > MOST_PLANNED_PARTS:
         yield "its jobs may use too many machines"

@@ -43,7 +43,12 @@ UNSEEN, WAITING, RUNS, DONE, REJECTED = cast(tuple[int, ...], tuple(map(np.int64
     FIRST_RUNNING,
     LAST_RUNNING,
     NOW_AT,
-) = range(25)
+    ASKED,
+    FIRST_ASKED,
+    LAST_ASKED,
+    PAUSES,
+    COUNTERS,
+) = range(30)
 """Positions in :attr:`Run.counters`."""
 
 OF_NODES, OF_BILLING, OF_NOTHING = -1, -2, -3
@@ -249,7 +254,9 @@ class Run(NamedTuple):
     of_user, of_place, of_user_part : array of int64
         Numbers of jobs that a backfill has tested, by user, by association, and by user and partition.
     counters : array of int64
-        At the positions named above.
+        At the positions named above. ``ASKED`` of the jobs from the row ``FIRST_ASKED`` to that before
+        ``LAST_ASKED`` still wait, and the run is over once none of them does; if it is negative, the run
+        goes on to the end. ``PAUSES``: it pauses before the first pass of the policy after a past.
     """
 
     start_time: Integers
@@ -290,9 +297,10 @@ class Run(NamedTuple):
 
 
 class Nodes(NamedTuple):
-    """The machines, and the plan of a backfill: the level of each machine over time, as a list of steps.
+    """The machines, and the plan of a backfill: their levels as running jobs end, and planned places.
 
-    The first step of each machine has its number.
+    The levels are a list of steps for each machine, the first one of which has its number. With pooled
+    requests, a second list of each has the level beside planned places.
 
     Attributes
     ----------
@@ -308,9 +316,10 @@ class Nodes(NamedTuple):
         Last step of each machine while the plan is made; last search in which the first time from which it
         has enough was found; space for the smallest of these times.
     slots : array of int64, shape (3, slots)
-        Number of the backfill, need and length of the last search for a need, in the slot of the need.
+        Epoch, need and length of the last search for a need, in the slot of the need.
     place, found : array of int64, shape (slots, machines)
-        Step of each machine at which the next search goes on, and a time before which it has not enough [s].
+        Part on each machine after which the next search goes on, -1 for the beginning, and a time before
+        which it has not enough [s].
     known : array of int64, shape (4, 16 * masks)
         Places that were found for requests of each mask: number of the backfill, need, length and beginning
         [s].
@@ -325,17 +334,28 @@ class Nodes(NamedTuple):
         Amounts that a request wants of each machine, and that a pooled one still lacks.
     least : array of int64, shape (machines, resources)
         Space for what is available throughout a time, or once some jobs have ended.
-    planned : array of int64, shape (3, parts)
-        First and last second, and machine, of the parts of planned places.
+    planned : array of int64, shape (parts, 3)
+        Beginning and end [s] of the parts of planned places, each of which has its machine for itself, and
+        the following part on the same machine, -1 for none.
+    first_planned : array of int64, shape (machines,)
+        First part on each machine, -1 for none.
+    edges : array of int64, shape (2 * parts,)
+        Beginnings and ends of planned parts, sorted [s].
+    enough : array of int64, shape (slots, machines)
+        Time from which each machine has enough for a node of a need, as running jobs end [s].
+    seen : array of int64, shape (6, machines)
+        Number of each machine of a need, that time, the first end of a running job, and the next planned
+        part, its beginning and its end [s].
     shut : array of uint8, shape (machines,)
         Whether a planned job may not use each machine for some time.
     fits : array of int64, shape (2, needs)
         Number of changes of the free machines at which it was found whether each need fits them, and the
         answer.
-    counters : array of int64, shape (8,)
+    counters : array of int64, shape (11,)
         Numbers of steps, of the backfill, of machines that were chosen, of smallest times, of changes of the
-        free machines, and of the search; the need of a lesser request with a late place; and the number of
-        planned parts.
+        free machines, and of the search; the need of a lesser request with a late place; the number of
+        planned parts; the epoch, which begins with a backfill or a start in one; the first step of the second
+        lists; and whether there are any.
     """
 
     levels: Levels
@@ -356,6 +376,10 @@ class Nodes(NamedTuple):
     missing: Integers
     least: Integers
     planned: Integers
+    first_planned: Integers
+    edges: Integers
+    enough: NDArray[np.int64]
+    seen: Integers
     shut: NDArray[np.uint8]
     fits: Integers
     counters: Integers
@@ -364,7 +388,13 @@ class Nodes(NamedTuple):
 AT, NEXT, LEVEL = range(3)
 """Columns of :attr:`Nodes.steps`; the amounts are the last ones."""
 
-STEPS, BACKFILL, CHOSEN, KEPT, CHANGES, SEARCH, LIKE, PLANNED = range(8)
+BEGIN, END, FOLLOWING = range(3)
+"""Columns of :attr:`Nodes.planned`."""
+
+MACHINE, ENOUGH, ENDS, PART, FREE_UNTIL, TAKEN_UNTIL = range(6)
+"""Rows of :attr:`Nodes.seen`."""
+
+STEPS, BACKFILL, CHOSEN, KEPT, CHANGES, SEARCH, LIKE, PLANNED, EPOCH, SECOND, POOLED = range(11)
 """Positions in :attr:`Nodes.counters`."""
 
 PASS, REQUEST, LENGTH, BEGINNING = range(4)

@@ -211,7 +211,7 @@ def supplied(stops: Stops, needed: int, coming: OutagesToCome) -> Stops:
         It cannot go on, as a pass had too little space.
     """
     from hpcsimkit.compiled.attempts import with_space
-    from hpcsimkit.compiled.stops import EXHAUSTED, FROM_THE_BEGINNING, MORE_OUTAGES, NEXT
+    from hpcsimkit.compiled.stops import EXHAUSTED, FROM_THE_BEGINNING, MORE_DOWN, MORE_OUTAGES, NEXT
 
     if needed == FROM_THE_BEGINNING:
         raise LackingSpaceError
@@ -222,8 +222,9 @@ def supplied(stops: Stops, needed: int, coming: OutagesToCome) -> Stops:
             outages=np.concatenate([stops.outages[:, begun:], outages], axis=1),
             position=np.concatenate([stops.position[begun:], position]),
         )
-    down = np.concatenate([stops.down, np.empty_like(stops.down)], axis=1)
-    return stops._replace(attempts=with_space(stops.attempts), down=down)
+    if needed == MORE_DOWN:
+        return stops._replace(down=np.concatenate([stops.down, np.empty_like(stops.down)], axis=1))
+    return stops._replace(attempts=with_space(stops.attempts))
 
 
 def with_attempts(result: Result, stops: Stops, restart: Restart) -> Result:

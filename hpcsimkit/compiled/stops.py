@@ -33,8 +33,11 @@ from hpcsimkit.compiled.queue import WAITING, Queue, Sizes, add
 from hpcsimkit.compiled.running import expect, forget, pop, push, withdraw
 from hpcsimkit.compiled.state import ARRIVED, FREE, NO_LIMIT, RUNNING, Integers, Jobs, Numbers, Run
 
-OVER, MORE_OUTAGES, MORE_SPACE, FROM_THE_BEGINNING = cast(tuple[int, ...], tuple(map(np.int64, range(4))))
-"""What a run needs to go on, if it is not over; the last one: more space, from the beginning."""
+OVER, MORE_OUTAGES, MORE_ATTEMPTS, MORE_DOWN, FROM_THE_BEGINNING = cast(
+    tuple[int, ...], tuple(map(np.int64, range(5)))
+)
+"""What a run needs to go on, if it is not over: more outages, or space for attempts or for nodes that are
+down; the last one: more space for attempts, from the beginning."""
 
 LISTED, NEXT, EXHAUSTED, INCOMPLETE, GONE, TAKEN, UNUSED = range(7)
 JOINED, REJOINED, EARLY, CORRECTED, FIRST, LACKING = range(7, 13)
@@ -170,9 +173,9 @@ def _need(jobs: Jobs, run: Run, queue: Queue, stops: Stops) -> int:
     if counters[LACKING]:
         return FROM_THE_BEGINNING
     if stops.attempts.counters[STOPPED] + run.counters[RUNNING] > stops.attempts.log.shape[1]:
-        return MORE_SPACE
+        return MORE_ATTEMPTS
     if counters[TAKEN] + len(stops.unused) > stops.down.shape[1]:
-        return MORE_SPACE
+        return MORE_DOWN
     if not counters[EXHAUSTED] and _at_last(stops) and not _is_over(jobs, run, queue, stops):
         return MORE_OUTAGES
     return OVER

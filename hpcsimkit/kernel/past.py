@@ -98,7 +98,7 @@ class Past:
             raise self._does_not_fit(start, row, system)
         if allocation is not None:
             allocation = self._scheduler.own_part(allocation)
-        if allocation is not None and system.cluster.holds(job, allocation, system.free):
+        if allocation is not None and system.cluster.holds(job, allocation, system.room_for(job)):
             system.start(job, allocation, partition=self._names.get(row, ""))
             return True
         if (allocation is None or self._begun.before) and system.fits(job):

@@ -17,6 +17,15 @@ __all__ = ["changed"]
 OF_PARTITIONS = ("PriorityJobFactor", "QOS")
 """Values of partitions that belong to no partition of the cluster."""
 
+OF_CLUSTER = {
+    "MaxTime": "max_time",
+    "DefaultTime": "default_time",
+    "MaxNodes": "max_nodes",
+    "Nodes": "machines",
+    "PriorityTier": "priority",
+}
+"""Values of partitions of the cluster, which have other names there."""
+
 
 def changed(
     conf: Configuration, changes: Mapping[str, str], new: Mapping[str, str] | None = None
@@ -143,6 +152,8 @@ def _change_partition(conf: Configuration, name: str, key: str, value: str) -> N
     parts = {part["partitionname"]: part for part in conf.partitions}
     if name not in parts:
         raise UsageError(f"unknown partition {name!r}{nearest(name, parts)}")
+    if (of_cluster := _known(key, OF_CLUSTER)) is not None:
+        raise UsageError(f"{key} of partition {name!r} is set by {name}.{OF_CLUSTER[of_cluster]}")
     if _known(key, OF_PARTITIONS) is None:
         raise UsageError(f"unknown value {key!r} of a partition of Slurm{nearest(key, OF_PARTITIONS)}")
     parts[name][key.lower()] = value

@@ -329,7 +329,7 @@ ALL = [
     ("slurm", "20000 jobs", "as-configured", 3),
     ("validated", "20000 jobs", "as-configured", 2),
     ("slurm", "20000 jobs", "as-configured, SimPy", 1),
-    ("advice", "320 waiting", "as-configured", 50),
+    ("advice", "520 waiting", "as-configured", 50),
     ("corners", "KTH-SP2", "fcfs+easy", 5),
     ("corners", "KTH-SP2", "wfp3+easy", 5),
     ("corners", "KTH-SP2", "xfactor+easy", 5),

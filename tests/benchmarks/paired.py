@@ -29,19 +29,19 @@ WORKLOADS = {
     **{
         log: f"read_swf({str(TRACES / file)!r})" for log, file in LOGS.items()
     },
-    "lublin": "default_workload(np.random.default_rng(1), jobs=20_000)",
+    "lublin": "default_workload(np.random.default_rng(1), jobs=5_000)",
 }  # fmt: skip
 """Expressions of the workloads, of names that old checkouts have, too."""
 
 CASES = [
     ("KTH-SP2", "fcfs+easy", "simpy", 1),
     ("KTH-SP2", "wfp3+easy", "simpy", 1),
-    ("lublin", "fcfs", "simpy", 1),
+    ("lublin", "fcfs", "simpy", 4),
     ("lublin", "fcfs+conservative", "simpy", 1),
     ("KTH-SP2", "fcfs+easy", "compiled", 30),
     ("KTH-SP2", "wfp3+easy", "compiled", 20),
-    ("lublin", "fcfs", "compiled", 30),
-    ("lublin", "fcfs+conservative", "compiled", 10),
+    ("lublin", "fcfs", "compiled", 100),
+    ("lublin", "fcfs+conservative", "compiled", 30),
 ]
 """Workload, policy, simulator, and number of simulations in a turn."""
 

@@ -161,16 +161,16 @@ def validated(traces: Path, source: str, policy: str, repetitions: int) -> dict[
 
 
 def advice(traces: Path, source: str, policy: str, repetitions: int) -> dict[str, float]:
-    """Draw futures of the jobs that wait after a burst, each by itself."""
+    """Draw futures of the jobs that wait after a burst, on one core."""
     from hpcsimkit import Simulation
     from hpcsimkit.experiments.advice.futures import Futures
     from hpcsimkit.experiments.comparison.case import Case
 
-    made, workload = profile(), busy()
+    made, workload = profile(), busy(waiting=800)
     result = Simulation(workload, made.policy, made.partitions, simulator="compiled", **made.options).run()
     futures = Futures(Case.of(workload, made.policy, made.partitions, **made.options), result)
     moment = futures.moment(int(workload.submit_time.max()))
-    assert len(moment.waiting) > 300
+    assert len(moment.waiting) > 500
     began = time.process_time()
     drawn = len(list(futures.draw(moment, repetitions, np.random.default_rng(1))))
     seconds = time.process_time() - began

@@ -214,7 +214,7 @@ def test_partitions_as_features_and_dates(cli: CLI, tmp_path: Path) -> None:
 def test_rules_of_sharing_are_told_before_a_simulation(cli: CLI, tmp_path: Path) -> None:
     """`describe` and `compare` count the jobs of partitions whose rules are not simulated, and name what is near."""
     (tmp_path / "nodes.txt").write_text("NodeName=c1 CPUTot=8 RealMemory=16000\n")
-    rules = {"a": "OverSubscribe=FORCE:4", "b": "ExclusiveUser=YES", "c": "OverSubscribe=NO MaxTime=30"}
+    rules = {"a": "OverSubscribe=FORCE:4", "b": "ExclusiveUser=YES", "c": "OverSubscribe=FORCE:1 MaxTime=30"}
     (tmp_path / "p.txt").write_text(
         "".join(f"PartitionName={name} Nodes=c1 State=UP {rule}\n" for name, rule in rules.items())
     )

@@ -200,6 +200,18 @@ def test_nodes_of_scontrol(tmp_path: Path, one_line: bool) -> None:
     )
 
 
+@pytest.mark.parametrize(("count", "found"), [("999999999", 999_999_999), ("1000000000", 1)])
+def test_a_count_of_devices_has_nine_digits_at_most(count: str, found: int, tmp_path: Path) -> None:
+    """More digits are the name of a model."""
+    machines = read(tmp_path, f"NodeName=n1 CPUTot=8 RealMemory=1 Gres=gpu:{count}", "nodes.txt")
+    assert machines.capacity[0, machines.resources.index("gpus")] == found
+
+
+def test_devices_that_are_not_consumed_have_no_model_of_that_name(tmp_path: Path) -> None:
+    machines = read(tmp_path, "NodeName=n1 CPUTot=8 RealMemory=1 Gres=gpu:no_consume:3", "nodes.txt")
+    assert machines == Machines(["n1"], ["cpus", "gpus", "memory"], [[8, 3, 2**20]])
+
+
 @pytest.mark.parametrize(
     ("was", "now", "message"),
     [

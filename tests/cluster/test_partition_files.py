@@ -125,6 +125,9 @@ def test_one_line_a_partition(tmp_path: Path) -> None:
         ),
         ("gpu1", "gpu[3-1]", "p.txt:10: .* Nodes needs a list"),
         ("gpu1", "gpu[1-9999999999]", "p.txt:10: .* Nodes needs a list"),
+        ("gpu1", "gpu[12345678901-12345678902]", "p.txt:10: .* Nodes needs a list"),
+        ("gpu1", "gpu[1-]", "p.txt:10: .* Nodes needs a list"),
+        ("gpu1", "gpu[a-b]", "p.txt:10: .* Nodes needs a list"),
         ("gpu1", "gpu[1-4]", "p.txt:10: partition 'gpu': unknown machine 'gpu2'$"),
         ("gpu1", "gpu[2-4]", "p.txt:10: partition 'gpu': unknown machine 'gpu2'; there are "),
         ("gpu1", "(null)", "p.txt:10: partition 'gpu': at least one machine is needed, found none"),
@@ -137,6 +140,11 @@ def test_one_line_a_partition(tmp_path: Path) -> None:
         ),
         ("DRAIN", "BROKEN", "p.txt:10: partition 'gpu': State needs one of UP"),
         ("   Nodes=gpu1", "   Nodes gpu1", "p.txt:10: partition 'gpu': at least one machine is needed"),
+        (
+            "DRAIN",
+            "UP GrpTRES=cpu=1,cpu=2",
+            "p.txt:10: .* GrpTRES needs a list such as .* found 'cpu=1,cpu=2'",
+        ),
         ("DRAIN", "UP GrpTRES=cpu", "p.txt:10: partition 'gpu': GrpTRES needs a list such as cpu=1.0,"),
         ("DRAIN", "UP GrpTRES=bb/x=1", "p.txt:10: .* GrpTRES needs limits of node, .*, found 'bb/x'"),
         ("DRAIN", "UP TRESBillingWeights=CPU=x", "p.txt:10: .* TRESBillingWeights needs a list such as"),
@@ -148,6 +156,23 @@ def test_each_mistake_in_scontrol_has_its_line(tmp_path: Path, was: str, now: st
     found = read_partitions(tmp_path / "p.txt", MACHINES)
     assert found.names[0] == "cpu"
     assert re.search(message, next(iter(found.notes)))
+
+
+def test_exclusive_partitions_and_the_default_time(tmp_path: Path) -> None:
+    """The default time may be as long as the longest one."""
+    rules = "OverSubscribe=EXCLUSIVE Default=YES DefaultTime=30 MaxTime=30"
+    (tmp_path / "p.txt").write_text(f"PartitionName=a {rules} Nodes=gpu1\nPartitionName=b Nodes=gpu1\n")
+    found = read_partitions(tmp_path / "p.txt", MACHINES)
+    assert [(part.exclusive, part.default) for part in found.parts] == [(True, True), (False, False)]
+    assert (found.parts[0].default_time, found.parts[0].max_time, found.notes) == (1800, 1800, {})
+
+
+@pytest.mark.parametrize(("count", "shown"), [(6, "n0, n1, n2, n3, n4, n5"), (7, "n0, n1, n2 ... n6")])
+def test_machines_are_named_if_none_of_a_partition_exists(count: int, shown: str, tmp_path: Path) -> None:
+    (tmp_path / "p.txt").write_text("PartitionName=a Nodes=old1")
+    machines = Machines([f"n{number}" for number in range(count)], ["cpus"], [[1]] * count)
+    with pytest.raises(UsageError, match=f"unknown machine 'old1'; there are {shown}$"):
+        read_partitions(tmp_path / "p.txt", machines)
 
 
 def test_a_partition_of_scontrol_is_defined_once(tmp_path: Path) -> None:
@@ -165,7 +190,14 @@ def test_partitions_without_machines_that_exist_are_left_out(tmp_path: Path) -> 
 
 @pytest.mark.parametrize(
     ("text", "seconds"),
-    [("30", 1800), ("30:15", 1815), ("12:00:00", 43_200), ("1-6", 108_000), ("1-06:30", 109_800)],
+    [
+        ("30", 1800),
+        ("30:15", 1815),
+        ("12:00:00", 43_200),
+        ("1-6", 108_000),
+        ("1-06:30", 109_800),
+        ("1-06:30:15", 109_815),
+    ],
 )
 def test_times_of_scontrol(tmp_path: Path, text: str, seconds: int) -> None:
     (tmp_path / "p.txt").write_text(f"PartitionName=a MaxTime={text} TotalNodes=4")
@@ -178,7 +210,12 @@ def test_times_of_scontrol(tmp_path: Path, text: str, seconds: int) -> None:
         ("CPU=1.0,Mem=0.25G,GRES/gpu=2.5", {"cpus": 1.0, "gpus": 2.5, "memory": 0.25}),
         ("cpu=1,mem=1,license/x=3,node=2", {"cpus": 1.0, "memory": 1024.0}),
         ("mem=512T,gres/gpu:a100=8", {"gpus": 8.0, "memory": 0.5}),
+        ("mem=1048576P", {"memory": 1.0}),
         ("gres/gpu:a=1,gres/gpu:b=2,gres/gpu=4", {"gpus:a": 1.0, "gpus:b": 2.0, "gpus": 4.0}),
+        (
+            "gres/gpu:a=2,gres/gpu=2",
+            {"gpus:a": 2.0, "gpus": 2.0},
+        ),  # a job with a GPU of the model counts in both
         ("(null)", {}),
     ],
 )

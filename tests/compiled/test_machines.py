@@ -142,6 +142,13 @@ def test_several_reservations_of_pooled_requests(monkeypatch: pytest.MonkeyPatch
 
 
 @uncompiled
+def test_the_first_job_that_does_not_fit_is_reserved() -> None:
+    """No pass before its own has found a job that does not fit; the next one starts it."""
+    jobs = jobs_on_machines([asked(0, 10, cpus=3), asked(1, 5, cpus=3)])
+    assert_equal_results(jobs, "fcfs+easy", Machines.of(1, cpus=4))
+
+
+@uncompiled
 def test_conservative_beside_jobs_that_exceed_equals_the_naive_simulator() -> None:
     exceeded = []
 

@@ -15,7 +15,11 @@ from hypothesis import strategies as st
 from hpcsimkit.cluster.machines import Machines
 from hpcsimkit.cluster.partitions import Partition, Partitions
 from hpcsimkit.compiled import slurm_arrays
+from hpcsimkit.compiled.slurm_futures import SlurmFutures
 from hpcsimkit.errors import ScheduleError, StalledError, UsageError
+from hpcsimkit.experiments.advice import futures as futures_module
+from hpcsimkit.experiments.advice.futures import Futures
+from hpcsimkit.experiments.comparison.case import Case
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.begun import Begun, begun_at, begun_in, begun_of
 from hpcsimkit.kernel.restart import Restart
@@ -23,7 +27,9 @@ from hpcsimkit.kernel.simulation import Simulation
 from hpcsimkit.results.result import Result
 from hpcsimkit.slurm.accounts import Association, Associations, Qos
 from hpcsimkit.slurm.profile import Slurm
+from hpcsimkit.slurm.requests import Requests
 from hpcsimkit.slurm.rules import Clocks, Multifactor
+from hpcsimkit.slurm.scheduler import SlurmScheduler
 from hpcsimkit.workloads import read_sacct
 from tests.benchmarks import slurm
 from tests.compiled.test_equality import assert_equal_schedules, uncompiled
@@ -330,6 +336,62 @@ def test_what_is_given_and_ends_at_once_delays_no_first_pass() -> None:
     jobs = replace(jobs.select([0, 2]), columns={**jobs.select([0, 2]).columns, **changed})
     found = both(slow, jobs, begun=Begun(7, {0: 7}))
     assert found.start_time.tolist() == [7, 60]
+
+
+# --- futures -----------------------------------------------------------------------------------------------
+
+
+def check_futures(seed: int) -> None:
+    """Futures of one moment, which share jobs and past and end early, are runs from that moment on."""
+    draws, day = Draws(seed), day_of(seed)
+    if not len(day.jobs):
+        return
+    tree = Requests(day.profile, day.profile.partitions, day.jobs).associations  # of all users of the log
+    profile = replace(day.profile, associations=tree)
+    case = Case.of(day.jobs, profile.policy, profile.partitions, walltime=day.walltime)
+    futures = Futures(case, case.run(), recorded=draws.one(True, False))
+    at = draws.one(*day.jobs.submit_time.tolist()) + draws.one(0, 1, 30)
+    moment = futures.moment(at)
+    if not len(moment.waiting):
+        return
+    begun = futures._begun(moment)
+    policy = futures._policy
+    assert isinstance(policy, SlurmScheduler)
+    futures.__dict__["_slurm"] = SlurmFutures(policy.profile, profile.partitions, day.jobs)
+    prepared = futures._prepared(moment, begun)
+    assert prepared is not None
+    longest = futures._longest(moment)
+    for _ in range(3):
+        rows = draws.rng.integers(0, len(day.jobs), draws.one(0, 3, 20))
+        later = at + 1 + np.sort(draws.rng.integers(0, 100, len(rows)))
+        run_time = np.maximum(longest - draws.rng.integers(0, 50, len(longest)), futures._elapsed(moment) + 1)
+        found = prepared.starts(*futures._coming(moment, run_time, rows, later))
+        try:
+            expected = futures._starts(moment, begun, run_time, rows, later)
+        except StalledError:
+            continue  # all jobs that are asked for may have started before
+        np.testing.assert_array_equal(found, expected)
+
+
+test_random_futures = uncompiled(examples(1)(given(st.integers(0, 2**32))(check_futures)))
+test_many_random_futures = pytest.mark.slow(
+    settings(max_examples=2_000)(given(st.integers(0, 2**32))(check_futures))
+)
+
+
+def test_futures_of_a_crowd(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Compiled: the futures that `advise` draws, by runs of their own and from the state that they share."""
+    made, jobs = slurm.profile(), slurm.busy(100, 300)
+    found = []
+    for shared_past in (True, False):
+        case = Case.of(jobs, made.policy, made.partitions, **made.options)
+        futures = Futures(case, case.run())
+        monkeypatch.setattr(futures_module, "taking", lambda _, taken=shared_past: taken or None)
+        moment = futures.moment(int(jobs.submit_time.max()))
+        assert (futures._prepared(moment, futures._begun(moment)) is None) != shared_past
+        found.append([*futures.draw(moment, 2, np.random.default_rng(1))])
+    np.testing.assert_array_equal(*found)
+    assert len(found[0][0]) > 30
 
 
 # --- larger runs -------------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hpcsimkit import Machines, Simulation, Workload, default_workload, make
+from hpcsimkit.cluster.calendar import Calendar, Window
 from hpcsimkit.cluster.outages import Outage, Outages
 from hpcsimkit.cluster.partitions import Partition, Partitions
 from hpcsimkit.errors import ScheduleError, UsageError
@@ -321,3 +322,17 @@ def test_jobs_of_several_partitions_without_names_of_those_in_which_they_started
     result = Simulation(jobs, make("fcfs"), parts, begun=Begun(5, {0: 0, 1: 3})).run()
     assert result.start_time.tolist() == [0, 3, 9]
     assert result.started_in is not None and result.started_in.tolist() == ["a", "b", "a"]
+
+
+def test_a_window_keeps_a_job_of_the_log_from_its_machine() -> None:
+    """Job 1, which would run into the window of n1, runs on n2 instead; job 2 has ended, so there is a past."""
+    machines = Machines(("n1", "n2"), ("cpus",), [[4], [4]])
+    columns = {"submit_time": [0, 5, 8], "run_time": [3, 20, 9], "nodes": [1] * 3, "cpus": [4] * 3}
+    jobs = Workload({**columns, "requested_time": [3, 20, 9]}, resources=("cpus",))
+    free = Simulation(jobs, make("fcfs"), machines).run()
+    assert free.placements is not None and free.placements.words() == ["n1", "n1", "n2"]
+    given = replace(begun_in(free, 7), before="log")
+    calendar = Calendar([Window(10, 15, machines=("n1",))])
+    found = Simulation(jobs, make("fcfs"), machines, begun=given, calendar=calendar).run()
+    assert found.placements is not None and found.placements.words()[:2] == ["n1", "n2"]
+    assert found.start_time.tolist()[:2] == [0, 5]

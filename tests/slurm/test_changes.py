@@ -62,7 +62,9 @@ def test_qos_and_accounts(made: Slurm) -> None:
         ("account.reed.MaxJobs", "3", "unknown account 'reed'; nearest: red"),
         ("user.eve.MaxJobs", "3", "unknown user 'eve'"),
         ("partition.worck.QOS", "x", "unknown partition 'worck'; nearest: work"),
-        ("partition.work.Nodes", "x", "unknown value 'Nodes' of a partition of Slurm"),
+        ("partition.work.Nodes", "x", "Nodes of partition 'work' is set by work.machines"),
+        ("partition.work.maxtime", "60", "maxtime of partition 'work' is set by work.max_time"),
+        ("partition.work.State", "DOWN", "unknown value 'State' of a partition of Slurm"),
         ("node.n1.Weight", "3", "one of qos, account, user and partition is needed, found 'node'"),
     ],
 )

@@ -72,12 +72,13 @@ def _unpack(seed: str, folder: Path) -> Path:
 @pytest.mark.parametrize("seed", [each.name for each in sorted(DAYS.iterdir())])
 def test_a_recorded_day(seed: str, tmp_path: Path) -> None:
     """Priorities and fair shares at a snapshot are those of the real Slurm; waits are within the bars."""
-    text = "\n".join(lines_of(_unpack(seed, tmp_path), futures=0))
+    text = "\n".join(lines_of(_unpack(seed, tmp_path), futures=0, replays=1))
     found = re.search(r"priorities .*: (\d+) of (\d+)\nfair shares .*: (\d+) of (\d+)\n", text)
     assert found is not None, text
     near, jobs, equal, users = map(int, found.groups())
     assert jobs > 10 and near >= jobs - 1 and equal == users > 5
     ratio = float(re.findall(r"ratio of mean waits: (\S+)", text)[0])
+    assert re.search(r"ratio in 1 replays .* mean (0\.[89]|1\.[01])", text), text
     distance = float(re.findall(r"KS distance of waits: (\S+)", text)[0])
     assert 0.85 <= ratio <= 1.2 and distance <= 0.08, text
     same, of = map(int, re.findall(r"reasons equal to squeue %r: (\d+) of (\d+)", text)[0])

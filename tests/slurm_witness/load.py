@@ -104,17 +104,19 @@ def submission(rng: random.Random, shape: Shape, known: list[str]) -> list[str]:
 
 
 def happens(shape: Shape, length: float) -> None:
-    """Begin what happens in the middle of the day."""
+    """Begin what happens in the middle of the day; a maintenance is known from the beginning on."""
     middle = int(length / 2)
     if shape.event == "maintenance":
         subprocess.Popen(
-            f"sleep {middle}; scontrol create reservation starttime=now+3600 duration=60 user=root "
-            "flags=maint,ignore_jobs nodes=c[1-2]",
+            f"scontrol create reservation starttime=now+{middle} duration=60 user=root "
+            "flags=maint,ignore_jobs nodes=c[1-2]; scontrol show reservation > reservations.txt",
             shell=True,
         )
     elif shape.event == "failure":
         subprocess.Popen(
-            f"sleep {middle}; scontrol update nodename=c2 state=down reason=broken; sleep 3600; "
+            # A node that is down and answers returns to service at once (ReturnToService): it drains, too.
+            f"sleep {middle}; scontrol update nodename=c2 state=drain reason=broken; "
+            "scontrol update nodename=c2 state=down reason=broken; sleep 3600; "
             "scontrol update nodename=c2 state=resume",
             shell=True,
         )

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hpcsimkit.cluster.partitions import Partitions
 from hpcsimkit.experiments.advice.arrivals import DAY, PastArrivals
 from hpcsimkit.experiments.advice.live import OPEN
 from hpcsimkit.experiments.advice.run_times import PastRunTimes
@@ -20,11 +21,15 @@ from hpcsimkit.kernel.begun import Begun, begun_of
 from hpcsimkit.kernel.parameters import parts
 from hpcsimkit.kernel.policy import Estimator, Order, Policy
 from hpcsimkit.kernel.simulation import Simulation
+from hpcsimkit.kernel.simulators import taking
 from hpcsimkit.kernel.stage import Hearing
 from hpcsimkit.kernel.system import System
 from hpcsimkit.results.result import Result
 from hpcsimkit.slurm.rules import Rules
 from hpcsimkit.slurm.scheduler import SlurmScheduler
+
+if TYPE_CHECKING:
+    from hpcsimkit.compiled.slurm_futures import Coming, SlurmFutures, SlurmMoment
 
 __all__ = ["Futures", "Moment", "with_request"]
 
@@ -114,6 +119,19 @@ class Futures:
         return SlurmScheduler(replace(profile, clocks=replace(profile.clocks, end_groups=False)))
 
     @cached_property
+    def _slurm(self) -> SlurmFutures | None:
+        """The jobs of the log for compiled futures of Slurm as configured; None for any others."""
+        policy, cluster = self._policy, self.case.cluster
+        if type(policy) is not SlurmScheduler or not isinstance(cluster, Partitions):
+            return None
+        setup = replace(self.case.setup, begin_at=None, simulator="auto")
+        if taking(Simulation(self._jobs, policy, setup=setup)) is None:
+            return None
+        from hpcsimkit.compiled.slurm_futures import SlurmFutures
+
+        return SlurmFutures(policy.profile, cluster, self._jobs)
+
+    @cached_property
     def _remembers(self) -> bool:
         """Whether the policy decides by what it has seen."""
         return any(map(_remembers, parts(self.case.policy)))
@@ -193,8 +211,14 @@ class Futures:
         longest = int(self._as_requested(moment, begun).max(initial=at)) - at
         horizon = longest + min(longest + MARGIN, DAY)  # jobs that come may delay what waits
         reach = longest // 2
+        prepared = self._prepared(moment, begun)
         for run_time in run_times:
             rows, submit_time = self._arrivals.draw(at, horizon, rng)
+            if prepared is not None:
+                found = prepared.starts(*self._coming(moment, run_time, rows, submit_time))
+                if found is not None:
+                    yield found
+                    continue
             # Jobs that come when all others have started change nothing: most futures do without them.
             near = submit_time <= at + reach
             starts = self._starts(moment, begun, run_time, rows[near], submit_time[near])
@@ -202,6 +226,31 @@ class Futures:
                 starts = self._starts(moment, begun, run_time, rows, submit_time)
             reach = int(1.25 * (starts.max(initial=at) - at))
             yield starts
+
+    def _prepared(self, moment: Moment, begun: Begun) -> SlurmMoment | None:
+        """Return the state at a time for compiled futures of Slurm as configured; None for any others."""
+        if self._slurm is None or self._done(moment).any():
+            return None
+        known, longest = np.concatenate([moment.past, moment.active]), self._longest(moment)
+        jobs = _again(self._jobs, known, NO_ARRIVALS[0], NO_ARRIVALS[1], longest, np.zeros_like(longest))
+        if self.case.setup.walltime == "kill":
+            jobs = jobs.killed_at_limit
+        return self._slurm.moment(jobs, known, begun, len(moment.waiting))
+
+    def _coming(
+        self, moment: Moment, run_time: Integers, rows: Integers, submit_time: Integers
+    ) -> tuple[Integers, Coming]:
+        """Return the run times of the active jobs in one future, and the arrivals; see :meth:`_run`."""
+        from hpcsimkit.compiled.slurm_futures import Coming
+
+        jobs = self._jobs
+        run_times, requested_time = jobs.run_time.copy(), jobs.requested_time[rows]
+        run_times[moment.active] = run_time  # see _again
+        later = run_times[rows]
+        if self.case.setup.walltime == "kill":
+            run_time = np.minimum(run_time, jobs.requested_time[moment.active])
+            later = np.minimum(later, requested_time)
+        return run_time, Coming(rows, submit_time, later, requested_time)
 
     def _as_requested(self, moment: Moment, begun: Begun) -> Integers:
         return self._starts(moment, begun, self._longest(moment), *NO_ARRIVALS)

@@ -11,6 +11,7 @@ import pytest
 
 from hpcsimkit import Simulation, Workload
 from hpcsimkit.experiments.learn.periods import WEEK
+from hpcsimkit.experiments.learn.records import _model_card
 from hpcsimkit.experiments.learn.settings import Learning
 from hpcsimkit.experiments.learn.study import Study
 from hpcsimkit.results.breakdown import breakdown
@@ -84,7 +85,13 @@ def test_a_whole_study(complete: Study) -> None:
     waits = compared(complete.settings, "fcfs+easy", JOBS.scale_load(1.2)).wait_time[test]
     assert outcome["sensitivity"]["load"]["1.2"]["fcfs+easy"]["mean_wait_time"] == waits.mean()
     assert outcome["past"]["fcfs+easy+tests(seconds=300)"]["lost"] > 0
-    assert "5 machines" in (complete.place / "model_card.md").read_text()
+    card = (complete.place / "model_card.md").read_text()
+    assert "5 machines" in card and "Slurm" not in card
+    of_slurm = _model_card(complete.periods, stored, outcome | {"slurm": True})
+    begin, end = "go by requested times.\n", "for `as-configured` only.\n"
+    added = of_slurm[of_slurm.index(begin) + len(begin) : of_slurm.index(end) + len(end)]
+    assert added.startswith("- Of Slurm's configuration, machines, partitions") and "\n\n" not in added
+    assert of_slurm.replace(added, "") == card
 
 
 def _utilisation(result: Result, jobs: Any) -> float:
