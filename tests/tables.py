@@ -261,12 +261,20 @@ def of_optima() -> Table:
     return Table(["algorithm", "decisions", "seconds", "seed 0", "seed 1", "seed 2"], rows)
 
 
+def of_dras_times() -> Table:
+    """Processor times of DRAS's networks on machines of three sizes."""
+    from tests.agents.dras_times import rows
+
+    return Table(["machine", "learner", "weights", "a decision [ms]", "an update [ms]"], list(rows()))
+
+
 TABLES: Mapping[str, Callable[[], Table]] = {
     "headroom": partial(of_logs, HEADROOM, dict.fromkeys(list(LOGS)[:4])),
     "ageing": partial(of_logs, AGEING, PASTS),
     "preemption": of_preemption,
     "advice": of_advice,
     "seats": of_seats,
+    "dras-times": of_dras_times,
     **{f"guards-{log}": partial(of_guards, log) for log in ("KTH-SP2", "SDSC-SP2")},
 }
 """Functions that simulate the tables, by name."""
