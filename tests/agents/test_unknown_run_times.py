@@ -58,6 +58,7 @@ SEEN: dict[str, tuple[str, dict[str, Any]]] = {
     "InspectorFeatures": ("inspector", {}),
     "JobKind": ("placement", {}),
     "JobMachinePairs": ("dispatch", {"slots": 4, "machines": 4, "resources": 3}),
+    "JobsInContext": ("order on machines", {"slots": 4}),
     "JobsAndNodes": ("two-level", {"slots": 4, "nodes": 4}),
     "MachineRows": ("dispatch", {"machines": 4, "resources": 3}),
     "OneJob": ("gate", {}),
