@@ -373,8 +373,9 @@ def test_without_proc_the_peak_is_recorded(monkeypatch: pytest.MonkeyPatch) -> N
     def missing(*_: object, **__: object) -> None:
         raise FileNotFoundError
 
-    monkeypatch.setattr(Path, "open", missing)
-    memory = _Memory()
+    with pytest.MonkeyPatch.context() as without_proc:
+        without_proc.setattr(Path, "open", missing)
+        memory = _Memory()
     monkeypatch.setattr(sys, "platform", "linux")
     monkeypatch.setattr("resource.getrusage", lambda who: SimpleNamespace(ru_maxrss=7_000))
     assert memory.resident() == 7_000 * 1024
