@@ -370,6 +370,7 @@ def test_failures_have_their_mean_times() -> None:
 
 def test_intervals_of_checkpoints() -> None:
     assert (young(60, 86400), daly(60, 86400), daly(10, 4)) == (3220, 3180, 4)
+    assert (daly(1, 0.51), daly(10, 0.2), young(1e-3, 1e-3)) == (1, 1, 1), "a second at least"
 
 
 # --- bad input ----------------------------------------------------------------------------------------------

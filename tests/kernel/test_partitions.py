@@ -21,7 +21,7 @@ from hpcsimkit.experiments.parts.registry import make
 from hpcsimkit.kernel.decision import Decision, External
 from hpcsimkit.kernel.event_order import DirlabOrder
 from hpcsimkit.kernel.ledger import Mode
-from hpcsimkit.kernel.observers import Promises, Timeline
+from hpcsimkit.kernel.observers import Observer, Promises, Timeline
 from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.kernel.simulation import Simulation
 from hpcsimkit.kernel.system import System
@@ -561,6 +561,25 @@ def test_job_beyond_all_limits_is_one_line() -> None:
 def test_invalid_partitions(parts: list[Partition], message: str) -> None:
     with pytest.raises(UsageError, match=message):
         Partitions(parts)
+
+
+@pytest.mark.parametrize("users", [[1], "ada", 7])
+def test_names_are_lists_of_texts(users: Any) -> None:
+    with pytest.raises(UsageError, match="partition 'a': users needs a list of names, found"):
+        Partition("a", nodes=4, users=users)
+
+
+def test_observers_see_the_end_of_a_run_on_partitions() -> None:
+    class Ends(Observer):
+        seen = 0
+
+        def on_finish(self, system: System) -> None:
+            self.seen += 1
+
+    ends = Ends()
+    jobs = random_jobs(5, 30, 1, 4)
+    Simulation(jobs, Pipeline(), Partitions([Partition("a", nodes=5)]), observers=[ends]).run()
+    assert ends.seen == 1
 
 
 def test_unknown_partition_and_machine() -> None:
