@@ -10,9 +10,11 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
+from hpcsimkit.cluster.base import Nodes
 from hpcsimkit.errors import ScheduleError, UsageError
 from hpcsimkit.experiments.parts.registry import make
 from hpcsimkit.jobs.job import Job
+from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.observers import Observer
 from hpcsimkit.kernel.policy import Order
 from hpcsimkit.kernel.simulation import Simulation
@@ -42,7 +44,7 @@ from hpcsimkit.policies import (
     XFactor,
 )  # fmt: skip
 from hpcsimkit.policies.catalogue import CATALOGUE
-from hpcsimkit.policies.dirlab.orders import PublishedF1, PublishedF2
+from hpcsimkit.policies.dirlab.orders import PublishedF1, PublishedF2, RecordedMultifactor
 from tests.kernel.helpers import starts, workload
 
 JOB = Job(index=0, id=1, submit_time=1000, run_time=50, requested_time=100, nodes=4)
@@ -487,3 +489,17 @@ def test_a_queue_without_jobs_can_be_read(name: str) -> None:
     jobs = workload([(0, 5, 5, 1)], 2, user=[1])
     Simulation(jobs, Pipeline(make(name).order), observers=[Reads()]).run()
     assert seen == [[]]
+
+
+def test_the_multifactor_priority_of_schedinspector_by_hand() -> None:
+    """Half a day of the recorded wait counts as much as the whole machine: 0 + 750, 1000 + 0, 1000 + 750 of 4."""
+    columns = {"submit_time": [0] * 3, "run_time": [1] * 3, "nodes": [1, 4, 1]}
+    jobs = Workload({**columns, "recorded_wait_time": [0, 43_200, 43_200]}, machine_size=4)
+    for header, size in (({}, 4), ({"MaxProcs": "8"}, 8)):
+        order, system = (
+            RecordedMultifactor(),
+            SimpleNamespace(workload=replace(jobs, header=header), cluster=Nodes(4)),
+        )
+        order.reset(system)  # type: ignore[arg-type]
+        keys = [order.key(job) for job in jobs.jobs]
+        assert keys == [-1000 * (wait + 1 - nodes / size) for wait, nodes in ((0, 1), (1, 4), (1, 1))]
