@@ -211,6 +211,7 @@ def test_it_keeps_the_rules_on_machines() -> None:
         ("optimization(w1=0,w2=0,w3=0)", "not all of them 0"),
         ("optimization(w1=x)", "numbers of at least 0"),
         ("optimization(window=0)", "window needs a whole number of at least 1, found 0"),
+        ("optimization(window=2.5)", "window needs a whole number of at least 1, found 2.5"),
         ("optimization(node_limit=0)", "node_limit needs a whole number of at least 1, found 0"),
     ],
 )
