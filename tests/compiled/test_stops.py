@@ -247,6 +247,15 @@ def test_of_equal_jobs_the_first_of_the_log_is_stopped() -> None:
 
 
 @uncompiled
+def test_outages_that_wait_for_nodes_keep_their_own_ends() -> None:
+    """A node goes at 10 s until 40 s; of two others, one goes at 20 s and one at 30 s, until 60 s."""
+    columns = {"submit_time": [0, 0, 0, 0, 35], "run_time": [10, 20, 30, 31, 5], "nodes": [1, 1, 1, 1, 4]}
+    outages = Outages([Outage(5, 40, nodes=1, drain=True), Outage(6, 60, nodes=2, drain=True)])
+    found, _ = assert_equal_schedules(Workload(columns, machine_size=4), make("fcfs"), outages=outages)
+    assert found.start_time.tolist() == [0, 0, 0, 0, 60]
+
+
+@uncompiled
 def test_nodes_of_a_job_that_ends_at_once_go_out_of_order_with_the_others() -> None:
     """At 10 s the first job is stopped for one without run time, at whose end both nodes go out of order."""
     columns = {"submit_time": [0, 10], "run_time": [100, 0], "nodes": [2, 1], "queue": [0, 1]}
