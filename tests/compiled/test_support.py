@@ -174,7 +174,8 @@ def test_refuses_without_numba(jobs: Workload, monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_refuses_numbers_that_would_overflow() -> None:
-    jobs = Workload({"submit_time": [0], "run_time": [10**11], "nodes": [2**31]}, machine_size=2**31)
+    columns = {"submit_time": [0, 0], "run_time": [1, 10**11], "nodes": [1, 2**31], "requested_time": [9, 9]}
+    jobs = Workload(columns, machine_size=2**31)
     with pytest.raises(UsageError, match="too large"):
         Simulation(jobs, make("saf"), simulator="compiled").run()
 

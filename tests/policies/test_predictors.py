@@ -379,6 +379,10 @@ def test_boosting_without_its_library_is_one_line(monkeypatch: pytest.MonkeyPatc
         ),
         (Boosting(refit=100.0), "boosting needs a whole number of at least 100 for refit, found 100.0"),
         (Mixture([]), "a mixture needs at least one predictor and nothing else, found []"),
+        (
+            Mixture([History(), "x"]),
+            "a mixture needs at least one predictor and nothing else, found [History(), 'x']",
+        ),  # type: ignore[list-item]
         (Mixture(decay="x"), "a mixture needs a decay of at least 0 and below 1, found 'x'"),  # type: ignore[arg-type]
         (Mixture(decay=1), "a mixture needs a decay of at least 0 and below 1, found 1"),
         ("history", "predicted run times need a Predictor, found 'history'"),
