@@ -1,7 +1,7 @@
 """Whether this checkout is as fast as another one: runs of both in turn, in processor time.
 
-    git worktree add /tmp/before REVISION
-    python -m tests.benchmarks.paired /tmp/before            # about four minutes
+    git worktree add ../before REVISION
+    python -m tests.benchmarks.paired ../before              # about four minutes
 
 Each case has one process for each checkout, which simulates the same workload whenever it is its turn; the
 order changes from pair to pair. What else the machine does therefore slows both alike. Printed are the median of the
