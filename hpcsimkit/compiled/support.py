@@ -363,7 +363,9 @@ def _run_pipeline(simulation: Parameters, space: int) -> tuple[Result, NDArray[n
         jobs, state, stops = stopping.prepare(
             jobs, state, simulation, space, _groups(workload, policy), coming.first
         )
-    tests = testing.tests_of(policy, workload, nodes, partial(_random, streams)) if "tests" in parts else None
+    tests = (
+        testing.tester_of(policy, workload, nodes, partial(_random, streams)) if "tests" in parts else None
+    )
     if simulation.setup.begun is not None:
         take_over(simulation.setup.begun, jobs, state, machines, allocations)
     if "gates" in parts:

@@ -26,7 +26,7 @@ def obstacles(policy: Pipeline) -> Iterator[str]:
         yield f"it knows tests with EASY only, found {policy.backfiller!r}"
 
 
-def tests_of(
+def tester_of(
     policy: Pipeline, workload: Workload, nodes: int, random: Callable[[], np.random.Generator]
 ) -> Tests:
     """Return the tester of a pipeline as numbers.
