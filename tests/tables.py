@@ -130,6 +130,10 @@ class Seat:
     """First job and number of jobs of the trainings; those after them are for the test."""
     cluster: Machines | None = None
     mask: Mapping[str, Any] = field(default_factory=dict)
+    steps: int = 200_000
+    """Decisions of each training."""
+    about: str = ""
+    """What tells it from other cases of the same seat, a part of a file name."""
 
     def trained(self, seed: int, place: Path) -> Path:
         """Return the folder of a training, which goes on or is complete."""
@@ -148,14 +152,15 @@ class Seat:
             mask=dict(self.mask),
             reward={"name": "Improvement", "baseline": self.policies[0]},
             episodes={"jobs": 256, "warmup": 64},
-            trainer={"algorithm": "ppo", "total_timesteps": STEPS},
+            trainer={"algorithm": "ppo", "total_timesteps": self.steps},
             validation={"windows": 16},
             seed=seed,
         )
-        run = TrainingRun(training, training.workloads(), place / f"{self.stage}-{seed}")
+        folder = place / f"{self.stage}{self.about}-{seed}"
+        run = TrainingRun(training, training.workloads(), folder)
         if not run.finished:
             run.run(resume=True)
-        return place / f"{self.stage}-{seed}"
+        return folder
 
     def judged(self, folder: Path) -> Evaluated:
         """Return the agent of a training beside the baselines on windows of later jobs."""
@@ -169,9 +174,6 @@ class Seat:
         }
         return evaluate(folder / "best.hpcsim", log, self.policies, self.cluster, **how)
 
-
-STEPS = 200_000
-"""Decisions of each training."""
 
 SEATS = (
     Seat("gate", LOGS["KTH-SP2"], ["fcfs+easy"], (0, 22_780)),
@@ -193,9 +195,19 @@ SEATS = (
 """The last month of openb fills two of its machines in bursts."""
 
 
-def of_seats(place: Path = Path("results/seats")) -> Table:
-    """Agents at three seats, three seeds each, on windows of jobs that no training has seen."""
-    return Table.of([_row_of(seat, place) for seat in SEATS])
+TESTERS = tuple(
+    Seat("tester", LOGS["SDSC-SP2"], policies, (0, 43_235), steps=50_000, about=f"-{seconds}")
+    for seconds, policies in {
+        300: ["unicef+easy+tests(seconds=300)", "unicef+easy"],
+        3600: ["unicef+easy+tests(seconds=3600)", "unicef+easy+tests(seconds=300)", "unicef+easy"],
+    }.items()
+)
+"""Agents that decide about short and about long tests, with those who test all and none."""
+
+
+def of_seats(seats: Sequence[Seat] = SEATS, place: Path = Path("results/seats")) -> Table:
+    """Agents at some seats, three seeds each, on windows of jobs that no training has seen."""
+    return Table.of([_row_of(seat, place) for seat in seats])
 
 
 def _row_of(seat: Seat, place: Path) -> dict[str, str]:
@@ -274,6 +286,7 @@ TABLES: Mapping[str, Callable[[], Table]] = {
     "preemption": of_preemption,
     "advice": of_advice,
     "seats": of_seats,
+    "tester": partial(of_seats, TESTERS),
     "dras-times": of_dras_times,
     **{f"guards-{log}": partial(of_guards, log) for log in ("KTH-SP2", "SDSC-SP2")},
 }
