@@ -251,11 +251,6 @@ def test_a_test_needs_a_limit_below_the_estimate(limit: Any) -> None:
         run(workload([(0, 5, 500, 1)], 4), Tries())
 
 
-def test_the_compiled_simulator_refuses_tests_by_name() -> None:
-    with pytest.raises(UsageError, match="knows no tester of Pipeline"):
-        run(workload(HOLE, 4), TESTS, simulator="compiled")
-
-
 # --- a naive simulator, and invariants -----------------------------------------------------------------
 
 LEVELS = st.sampled_from([[1], [2], [4], [1, 3], [2, 5, 9]])
