@@ -209,7 +209,7 @@ class Pipeline(Policy):
     def _check_tester(self, tester: Tester | External) -> None:
         backfiller = self.backfiller
         if isinstance(tester, External) and tester.base is None:
-            raise UsageError("an open tester seat needs a base, which says who may be tested (tests)")
+            raise UsageError("an open tester seat needs a base, such as tests(seconds=300)")
         filler = backfiller.base or EASY() if isinstance(backfiller, External) else backfiller
         if filler is None or type(filler).hole is Backfiller.hole:
             needed = "tests need a backfiller with reservations that they do not delay (easy, easy-k, ...)"
