@@ -11,7 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hpcsimkit.agents.agent import Agent
-from hpcsimkit.agents.seats import ConstantAction, RandomAgent, default_choice, play
+from hpcsimkit.agents.seats import (
+    ConstantAction,
+    Observe,
+    RandomAgent,
+    Watched,
+    Watcher,
+    default_choice,
+    play,
+)
 from hpcsimkit.agents.spaces.holes import JobAndHole
 from hpcsimkit.agents.spaces.masks import AcceptReject
 from hpcsimkit.cluster.machines import Machines
@@ -20,6 +28,7 @@ from hpcsimkit.experiments.parts.registry import make
 from hpcsimkit.kernel.decision import Decision, External
 from hpcsimkit.kernel.holes import longest
 from hpcsimkit.kernel.simulation import Simulation
+from hpcsimkit.kernel.system import System
 from hpcsimkit.policies import EASY, HoleTests, Pipeline
 from hpcsimkit.run import main
 from tests.kernel.helpers import Row, rows_and_size, run, workload
@@ -87,6 +96,27 @@ def test_agents_that_have_not_learned() -> None:
     assert attempts(run(jobs, policy)) == attempts(run(jobs, "fcfs+easy+tests(seconds=10)"))
     policy.tester = RandomAgent(AcceptReject(), HoleTests(10))
     assert {len(attempts(run(jobs, policy, seed=seed))[3]) for seed in range(8)} == {1, 2}
+
+
+class Counting(Watcher):
+    """Counts decisions."""
+
+    seen = 0
+
+    def bind(self, system: System) -> Observe:
+        def observe(decision: Decision, position: int) -> None:
+            self.seen += 1
+
+        return observe
+
+
+def test_tests_of_a_watched_agent_count_once() -> None:
+    """The agent and its watcher have the same tester behind them."""
+    watcher, levels = Counting(), HoleTests([10, 60])
+    policy = Pipeline(backfiller=EASY(), tester=Watched(ConstantAction(AcceptReject(), 0, levels), watcher))
+    jobs = workload(HOLE, 4)
+    assert attempts(run(jobs, policy)) == attempts(run(jobs, "fcfs+easy+tests(seconds=[10, 60])"))
+    assert watcher.seen == 3
 
 
 def test_an_open_seat_needs_a_base() -> None:
