@@ -132,8 +132,6 @@ class Seat:
     mask: Mapping[str, Any] = field(default_factory=dict)
     steps: int = 200_000
     """Decisions of each training."""
-    about: str = ""
-    """What tells it from other cases of the same seat, a part of a file name."""
 
     def trained(self, seed: int, place: Path) -> Path:
         """Return the folder of a training, which goes on or is complete."""
@@ -156,7 +154,7 @@ class Seat:
             validation={"windows": 16},
             seed=seed,
         )
-        folder = place / f"{self.stage}{self.about}-{seed}"
+        folder = place / f"{self.stage}-{seed}"
         run = TrainingRun(training, training.workloads(), folder)
         if not run.finished:
             run.run(resume=True)
@@ -195,14 +193,16 @@ SEATS = (
 """The last month of openb fills two of its machines in bursts."""
 
 
-TESTERS = tuple(
-    Seat("tester", LOGS["SDSC-SP2"], policies, (0, 43_235), steps=50_000, about=f"-{seconds}")
-    for seconds, policies in {
-        300: ["unicef+easy+tests(seconds=300)", "unicef+easy"],
-        3600: ["unicef+easy+tests(seconds=3600)", "unicef+easy+tests(seconds=300)", "unicef+easy"],
-    }.items()
+TESTERS = (
+    Seat(
+        "tester",
+        LOGS["SDSC-SP2"],
+        ["unicef+easy+tests(seconds=300)", "unicef+easy"],
+        (0, 43_235),
+        steps=50_000,
+    ),
 )
-"""Agents that decide about short and about long tests, with those who test all and none."""
+"""Agents that decide about tests, beside tests of all jobs and of none."""
 
 
 def of_seats(seats: Sequence[Seat] = SEATS, place: Path = Path("results/seats")) -> Table:
