@@ -291,7 +291,7 @@ def stop(  # noqa: PLR0913 - parts of the state
 
 @pasted
 def take_what_is_left(jobs: Jobs, run: Run, stops: Stops, row: int, now: int) -> None:
-    """Take what a job that has ended leaves; mirrors ``Run.end_job``."""
+    """Take what a job that has ended leaves; mirrors ``Run.end``."""
     stops.listed[row] = 0
     take_incomplete(jobs, run, stops, now)
 
