@@ -57,11 +57,15 @@ class A2C(OnPolicyTrainer):
             self.networks.scores(batch.observations, batch.valid), batch.valid
         )
         chosen = logarithms.gather(1, batch.actions[:, None])[:, 0]
-        policy = policy_gradient_loss(chosen, normalised(batch.advantages))
+        policy = policy_gradient_loss(chosen, self.weights(batch))
         value = torch.nn.functional.mse_loss(self.networks.values(batch.observations), batch.returns)
         entropy = -(logarithms.exp() * logarithms).sum(dim=1).mean()
         self.descend(policy + self.settings.vf_coef * value - self.settings.ent_coef * entropy)
         return {"policy_loss": policy.item(), "value_loss": value.item(), "entropy": entropy.item()}
+
+    def weights(self, batch: Batch) -> torch.Tensor:
+        """Return the weights of the log probabilities: the advantages, normalised over the round."""
+        return normalised(batch.advantages)
 
 
 class PolicyGradient(A2C):
