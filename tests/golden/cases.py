@@ -19,9 +19,19 @@ import pandas
 from hpcsimkit.cluster.machines import Machines
 from hpcsimkit.errors import HpcsimkitError
 from hpcsimkit.experiments.parts.registry import make
+from hpcsimkit.jobs.job import Job
 from hpcsimkit.jobs.workload import Workload
+from hpcsimkit.kernel.begun import begun_at, begun_in
+from hpcsimkit.kernel.decision import External
 from hpcsimkit.kernel.event_order import DirlabOrder
+from hpcsimkit.kernel.policy import Policy
 from hpcsimkit.kernel.simulation import Simulation
+from hpcsimkit.policies import EASY, FCFS, SAF, SJF, WFP3, Greedy, Pipeline
+from hpcsimkit.policies.dirlab import FittingCandidates, PublishedEASY
+from hpcsimkit.policies.one_seat.dispatch import Dispatch
+from hpcsimkit.policies.one_seat.two_level import TwoLevel
+from hpcsimkit.policies.oracles import Actual
+from hpcsimkit.policies.preempting.preemptors import PreemptLowerTiers
 from hpcsimkit.results.breakdown import By, breakdown
 from hpcsimkit.results.metrics import measure
 from hpcsimkit.results.residue import Residue
@@ -113,6 +123,7 @@ OTHERS = [
     "sjf+conservative+tests(seconds=[5,40])",
     "saf+easy+preempt(first=least_lost)",
     "sjf+published-easy",
+    "sjf+fitting+window(3)",
 ]
 PLACEMENTS = [
     "first-fit",
@@ -168,6 +179,7 @@ def _cluster_and_jobs(kind: str, seed: int, unit: int = 1) -> tuple[Any, Workloa
         return 16, logs.on_nodes(seed, unit)
     on = {
         "machines": logs.on_machines,
+        "single machines": logs.on_single_machines,
         "partitions": logs.on_partitions,
         "counted partitions": logs.on_counted_partitions,
     }
@@ -182,16 +194,38 @@ def _on(kind: str, policy: str, seed: int, **options: Any) -> Callable[[], Made]
     return made
 
 
-def _with_events(kind: str, policy: str, seed: int) -> Callable[[], Made]:
+def _with_events(kind: str, policy: str, seed: int, what: str) -> Callable[[], Made]:
     def made() -> Made:
-        draw, gates = Random(f"events {seed}"), bool(seed % 2)
+        draw = Random(f"events {seed}")
         cluster, jobs = _cluster_and_jobs(kind, seed)
-        jobs = logs.gated(draw, jobs) if gates else jobs
-        options = logs.events(draw, int(jobs.submit_time.max()), 16 if kind == "nodes" else None)
-        options |= {"gates": logs.GATES, "licenses": logs.POOLS} if gates else {}
+        options: Options = {}
+        if what != "gates":
+            options = logs.events(draw, int(jobs.submit_time.max()), 16 if kind == "nodes" else None)
+        if what in OPTIONS:
+            options = {name: value for name, value in options.items() if name in OPTIONS[what]}
+        if what in ("gates", "everything"):
+            jobs = logs.gated(draw, jobs)
+            options |= {"gates": logs.GATES, "licenses": logs.POOLS}
         return jobs, policy, {"cluster": cluster, **options}
 
     return made
+
+
+def _begun(kind: str, policy: str, seed: int) -> Callable[[], Made]:
+    def made() -> Made:
+        cluster, jobs = _cluster_and_jobs(kind, seed)
+        before = Simulation(jobs, make("saf+greedy"), cluster, simulator="simpy").run()
+        at = int(np.median(before.submit_time)) + 7
+        if seed % 2:
+            return jobs, policy, {"cluster": cluster, "begun": begun_in(before, at)}
+        jobs, begun = begun_at(before, at)
+        return jobs, policy, {"cluster": cluster, "begun": begun}
+
+    return made
+
+
+OPTIONS = {"outages": ("outages", "restart"), "windows": ("calendar", "walltime")}
+"""Options of the runs with some events only: the compiled simulator does not know all together."""
 
 
 ANSWERS = (
@@ -286,11 +320,14 @@ def runs() -> Iterator[tuple[str, Callable[[], Made]]]:
         yield f"period {name}", _on("nodes", name, 160 + number, period=30)
         yield f"counted partitions {name}", _on("counted partitions", name, 165 + number)
     yield from _runs_with_events()
+    for number, name in enumerate(("fcfs", "sjf+easy", "fcfs+conservative", "wfp3+greedy", "saf+easy-k(2)")):
+        for place, kind in enumerate(("nodes", "machines", "partitions", "counted partitions")):
+            yield f"begun on {kind} {name}", _begun(kind, name, 700 + 10 * number + place)
     for seed in range(SLURM_DAYS):
         yield f"slurm day {seed}", _slurm_day(seed)
 
 
-SLURM_DAYS = 40
+SLURM_DAYS = 80
 
 
 def _slurm_day(seed: int) -> Callable[[], Made]:
@@ -313,6 +350,8 @@ EVENTFUL = [
     "fcfs+easy+preempt(mode=cancel,grace_time=9)",
     "unicef+greedy",
     "sjf+easy+tests(seconds=20)",
+    "saf+fitting+window(4)",
+    "sjf+fitting",
 ]
 ON_NODES = ["oracle-srtf", "las(thresholds=[20,100])", "gittins", "smallest-preemptive"]
 
@@ -320,24 +359,108 @@ ON_NODES = ["oracle-srtf", "las(thresholds=[20,100])", "gittins", "smallest-pree
 def _runs_with_events() -> Iterator[tuple[str, Callable[[], Made]]]:
     for place, kind in enumerate(("nodes", "machines", "partitions")):
         for number, name in enumerate(EVENTFUL + (ON_NODES if kind == "nodes" else [])):
-            for step in range(2):
-                seed = 200 + 50 * place + 2 * number + step
-                yield f"events on {kind} {name} {step}", _with_events(kind, name, seed)
+            for step, what in enumerate(("everything", "all but gates", *OPTIONS, "gates")):
+                seed = 1000 + 100 * place + 5 * number + step
+                yield f"{what} on {kind} {name}", _with_events(kind, name, seed, what)
+
+
+OPEN: dict[str, Callable[[], Policy]] = {
+    "order": lambda: Pipeline(External(SJF()), window=6, backfiller=EASY()),
+    "order that declines": lambda: Pipeline(External(decline=True), max_interval=40),
+    "order of fitting jobs": lambda: Pipeline(External(), fitting=True, max_interval=9),
+    "order, committed": lambda: Pipeline(External(WFP3()), backfiller=PublishedEASY(), commit=True),
+    "inspector": lambda: Pipeline(SJF(), inspector=External(), backfiller=EASY(), max_interval=30),
+    "inspector, committed": lambda: Pipeline(inspector=External(), max_rejections=3, commit=True),
+    "backfiller": lambda: Pipeline(SJF(), backfiller=External(EASY())),
+    "backfiller that declines": lambda: Pipeline(
+        backfiller=External(Greedy(), decline=True), max_candidates=3
+    ),
+    "backfiller of actual run times": lambda: Pipeline(backfiller=External(), estimates=Actual(), window=5),
+    "placement": lambda: Pipeline(SJF(), placement=External(), backfiller=EASY()),
+    "preemptor": lambda: Pipeline(backfiller=EASY(), preemptor=External(PreemptLowerTiers(), decline=True)),
+    "gate": lambda: Pipeline(SJF(), gate=External(), backfiller=EASY()),
+    "dispatch": lambda: Dispatch(External(), slots=5),
+    "two levels": lambda: TwoLevel(External(), window=6, order=SAF()),
+    "published order": lambda: Pipeline(External(), backfiller=PublishedEASY(), commit=True),
+    "published inspector": lambda: Pipeline(
+        SJF(), inspector=External(), backfiller=PublishedEASY(relax=0.5), commit=True, max_rejections=2
+    ),
+    "published backfiller": lambda: Pipeline(
+        FCFS(), backfiller=External(FittingCandidates(relax=0.5, slots=6))
+    ),
+    "published backfiller, committed": lambda: Pipeline(
+        SJF(), backfiller=External(FittingCandidates(guarded=True)), commit=True
+    ),
+}
+"""Policies with open seats, by name; who sits there answers at random."""
+
+ELSEWHERE = {
+    "dispatch": ["single machines"],
+    "placement": ["machines", "partitions"],
+    "order": ["machines", "partitions"],
+    "backfiller": ["machines"],
+    "inspector": ["machines"],
+    "two levels": ["machines"],
+    "preemptor": ["machines"],
+    "gate": ["machines"],
+}
+
+
+def plays(simulator: str = "simpy") -> Iterator[tuple[str, Callable[[], str]]]:
+    """Yield the name of each run with an open seat, and what makes the text of its decisions and its result."""
+    for number, seat in enumerate(OPEN):
+        for kind in ["nodes"] * (seat != "dispatch") + ELSEWHERE.get(seat, []):
+            for step in range(3):
+                seed = 500 + 3 * number + step
+                yield f"open {seat} on {kind} {step}", partial(_played, kind, seat, seed, simulator)
+
+
+def _played(kind: str, seat: str, seed: int, simulator: Any) -> str:
+    cluster, jobs = _cluster_and_jobs(kind, seed)
+    draw = Random(f"play {seed}")
+    options: Options = {}
+    if seed % 2:
+        options = {"walltime": "kill"}
+    if seat.startswith("published"):
+        options["event_order"] = DirlabOrder(draw.choice([None, 0, 50]))
+    try:
+        return "\n".join(_decided(Simulation(jobs, OPEN[seat](), cluster, **options), draw, simulator))
+    except HpcsimkitError as error:
+        return f"{type(error).__name__}: {error}"
+
+
+def _decided(simulation: Simulation, draw: Random, simulator: Any) -> Iterator[str]:
+    """Play, and yield what each decision shows, then the result."""
+    simulation.pause_with(simulator, [])
+    while (decision := simulation.next_decision()) is not None:
+        options = [_named(option) for option in decision.options]
+        yield f"{decision!r} {options} {_named(decision.default)}"
+        simulation.answer_position(draw.randrange(len(options)))
+    yield text_of(simulation.result())
+
+
+def _named(option: Any) -> str:
+    """Return an option in words: jobs by their numbers."""
+    if isinstance(option, Job):
+        return str(option.id)
+    if isinstance(option, tuple) and option and isinstance(option[0], Job):
+        return f"{option[0].id} on {option[1]}"
+    return str(option)
 
 
 def cases() -> dict[str, Callable[[], str]]:
     """Return what makes the text of each golden case, by its name."""
-    return {**{name: partial(run, made) for name, made in runs()}, **dict(answers())}
+    return {**{name: partial(run, made) for name, made in runs()}, **dict(answers()), **dict(plays())}
 
 
 def runs_compiled() -> dict[str, Callable[[], str]]:
     """Return what makes the text of each run on the compiled simulator, by its name."""
-    return {name: partial(run, made, "compiled") for name, made in runs()}
+    return {name: partial(run, made, "compiled") for name, made in runs()} | dict(plays("compiled"))
 
 
 def is_refused(text: str) -> bool:
     """Return whether the compiled simulator has refused a run."""
-    return text.startswith("UsageError: the compiled simulator cannot run this: ")
+    return text.startswith("UsageError: the compiled simulator cannot ")
 
 
 def run(made: Callable[[], Made], simulator: str = "simpy") -> str:

@@ -108,6 +108,14 @@ def on_machines(seed: int, unit: int = 1, jobs: int = 70) -> tuple[Machines, Wor
     return cluster, found.without(cluster.misfits(found), "fits no machine")
 
 
+def on_single_machines(seed: int, unit: int = 1, jobs: int = 100) -> tuple[Machines, Workload]:
+    """Return machines, and jobs that share one machine each with others."""
+    cluster, found = on_machines(seed, unit, jobs)
+    one = [found.columns[name] == value for name, value in (("nodes", 1), ("spread", 0), ("exclusive", 0))]
+    something = found.columns["cpus"] + found.columns["gpus"] + found.columns["memory"] > 0
+    return cluster, found.select(np.flatnonzero(np.logical_and.reduce([*one, something])))
+
+
 def on_partitions(seed: int, unit: int = 1, jobs: int = 70) -> tuple[Partitions, Workload]:
     """Return partitions that share machines, and jobs that name one or several of them."""
     draw = Random(seed)
