@@ -208,7 +208,7 @@ def welcome(
     _reserve(plan, jobs, run, machines, row)
 
 
-@pasted
+@called
 def welcome_back(
     plan: Plan,
     tests: Tests | None,
