@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import fields, is_dataclass
+from dataclasses import fields, is_dataclass, replace
 from functools import partial
 from pathlib import Path
 from random import Random
@@ -228,6 +228,19 @@ def _begun(kind: str, policy: str, seed: int) -> Callable[[], Made]:
     return made
 
 
+def _slurm_begun(seed: int) -> Callable[[], Made]:
+    def made() -> Made:
+        jobs, policy, options = _slurm_day(seed)()
+        whole = Simulation(jobs, policy, simulator="simpy", **options).run()
+        at = int(np.median(jobs.submit_time)) + 3 if len(jobs) else 0
+        begun = begun_in(whole, at)
+        if seed % 8:
+            begun = replace(begun, allocations={}, partitions={})
+        return jobs, policy, {**options, "begun": begun}
+
+    return made
+
+
 OPTIONS = {"outages": ("outages", "restart"), "windows": ("calendar", "walltime")}
 """Options of the runs with some events only: the compiled simulator does not know all together."""
 
@@ -329,6 +342,8 @@ def runs() -> Iterator[tuple[str, Callable[[], Made]]]:
             yield f"begun on {kind} {name}", _begun(kind, name, 700 + 10 * number + place)
     for seed in range(SLURM_DAYS):
         yield f"slurm day {seed}", _slurm_day(seed)
+        if seed % 4 == 0:
+            yield f"slurm day {seed}, begun", _slurm_begun(seed)
 
 
 SLURM_DAYS = 80
