@@ -17,8 +17,9 @@ from hpcsimkit.results.attempts import COLUMNS, Outcome
 STOPPED, RETURNS, RETURNED = range(3)
 """Positions in :attr:`Attempts.counters`."""
 
-PREEMPTED, FAILED, CANCELLED = cast(
-    tuple[int, ...], tuple(map(np.int64, (Outcome.PREEMPTED, Outcome.FAILED, Outcome.CANCELLED)))
+PREEMPTED, FAILED, CANCELLED, TESTED = cast(
+    tuple[int, ...],
+    tuple(map(np.int64, (Outcome.PREEMPTED, Outcome.FAILED, Outcome.CANCELLED, Outcome.TESTED))),
 )
 """Reasons of stops; no literals, see :mod:`.compilation`."""
 
@@ -124,7 +125,7 @@ def progress(restart: RestartRules, elapsed: int, work: int, again: int, why: in
         saved = (elapsed // cycle) * restart.checkpoint
         done = saved + min(elapsed % cycle, restart.checkpoint)
     saved, done = min(saved, work), min(done, work)
-    if why != FAILED and restart.continues:
+    if why not in (FAILED, TESTED) and restart.continues:
         saved = done
     return saved, done - saved
 

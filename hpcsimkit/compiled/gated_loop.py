@@ -68,7 +68,7 @@ def simulate(  # noqa: PLR0913 - parts of the state
         if plan is not None:
             _update_plan(jobs, rules, run, queue, listing, gone, plan, gates, now)
         gates.counters[NEWCOMERS] = 0
-        plain_pass(jobs, run, rules, queue, listing, gone, None, profile, plan, windows, gates, now)
+        plain_pass(jobs, run, rules, queue, listing, gone, None, profile, plan, windows, gates, None, now)
         gates.counters[WANTED] = 0
         if plan is not None:
             request_pass(plan, now)

@@ -10,6 +10,7 @@ from hpcsimkit.kernel.parameters import Parameters, defaults, given, parts
 from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.kernel.reservation import EASY
 from hpcsimkit.policies.backfill.backfilling import Reservations
+from hpcsimkit.policies.backfill.testing import HoleTests
 from hpcsimkit.policies.dirlab.backfilling import FittingCandidates, PublishedEASY
 from hpcsimkit.policies.one_seat.dispatch import Dispatch
 from hpcsimkit.policies.oracles import Actual
@@ -24,7 +25,7 @@ from hpcsimkit.slurm.scheduler import SlurmScheduler
 KNOWN_PARAMETERS: dict[type[Parameters], frozenset[str]] = {
     kind: frozenset(names.split())
     for kind, names in {
-        Pipeline: "order inspector placement backfiller estimates preemptor commit fitting window "
+        Pipeline: "order inspector placement backfiller estimates preemptor tester commit fitting window "
         "max_candidates max_interval max_rejections",
         Dispatch: "seat slots order distinct",
         External: "base decline skip",
@@ -32,6 +33,7 @@ KNOWN_PARAMETERS: dict[type[Parameters], frozenset[str]] = {
         PublishedEASY: "candidates relax skips_after_start",
         FittingCandidates: "guarded relax slots",
         Reservations: "count",
+        HoleTests: "seconds users largest restartable",
         Actual: "reservations",
         Noisy: "noise",
         LastTwo: "predictor reservations",

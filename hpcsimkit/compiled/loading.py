@@ -21,6 +21,7 @@ SLOW_IN_THE_KERNEL = {
     "profile": 5,
     "plan": 5,
     "seat": 5,
+    "tests": 4,
     "replanning": 10,
     "slurm": 100,
 }

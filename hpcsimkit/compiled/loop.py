@@ -7,6 +7,7 @@ from typing import Any
 from hpcsimkit.compiled.compilation import pasted
 from hpcsimkit.compiled.fair_shares import Shares, charge_ended, see
 from hpcsimkit.compiled.filling import skips
+from hpcsimkit.compiled.hole_tests import Tests, stop_tests, take_after_tests
 from hpcsimkit.compiled.journal import ENDED, Journal, enter_in
 from hpcsimkit.compiled.listing import Listing
 from hpcsimkit.compiled.machines import NEWCOMERS, Machines
@@ -30,8 +31,8 @@ from hpcsimkit.compiled.state import (
     Run,
 )
 from hpcsimkit.compiled.stops import (
-    GIVE,
     OVER,
+    TEST,
     Stops,
     change_capacity,
     join,
@@ -61,6 +62,7 @@ def simulate(  # noqa: PLR0913 - parts of the state
     candidate_shares: Shares | None,
     stops: Stops | None,
     windows: Windows | None,
+    tests: Tests | None,
 ) -> int:
     """Process all events: at each instant all ends, then all submissions, then a pass if jobs wait.
 
@@ -97,6 +99,8 @@ def simulate(  # noqa: PLR0913 - parts of the state
         Outages, and the jobs that they stop.
     windows : Windows, optional
         Windows in which nodes are gone.
+    tests : Tests, optional
+        The tester.
     """
     head = -1
     while True:
@@ -109,11 +113,13 @@ def simulate(  # noqa: PLR0913 - parts of the state
         changed = end_jobs(
             jobs, run, shares, candidate_shares, machines, histories, plan, stops, windows, None, now
         )
+        tested = stop_tests(jobs, run, queue, stops, tests, now)
         changed |= change_capacity(jobs, run, queue, sizes, stops, plan, now)
         changed |= change_windows(jobs, run, queue, windows, now)
         first = run.counters[ARRIVED]
         submit_jobs(jobs, run, queue, sizes, shares, candidate_shares, histories, stops, now)
         changed |= rejoin_later(jobs, run, queue, sizes, stops, plan, now)
+        take_after_tests(jobs, run, stops, tested, now)
         if not queue.counters[WAITING]:
             continue
         run.counters[PASSES] += 1
@@ -125,8 +131,10 @@ def simulate(  # noqa: PLR0913 - parts of the state
             )
         if machines is not None:
             machines.counters[NEWCOMERS] = first
-        if windows is not None and gone is not None and listing is not None:
-            plain_pass(jobs, run, rules, queue, listing, gone, shares, profile, plan, windows, None, now)
+        if (windows is not None or tests is not None) and gone is not None and listing is not None:
+            plain_pass(
+                jobs, run, rules, queue, listing, gone, shares, profile, plan, windows, None, tests, now
+            )
         elif gone is not None and listing is not None:
             scored_pass(
                 jobs, run, rules, queue, sizes, listing, gone, shares, machines, profile, plan, stops, now
@@ -193,7 +201,7 @@ def end_jobs(  # noqa: PLR0913 - parts of the state
     """End all jobs that end now, and return whether there are any; mirrors ``Run.end``."""
     ended = False
     while run.counters[RUNNING] and run.ends[0, 0] == now:
-        if stops is not None and run.ends[1, 0] >= GIVE:
+        if stops is not None and run.ends[1, 0] >= TEST:
             break
         row = end_next(jobs, run) if machines is None else end_next_on_machines(run, machines)
         ended = True

@@ -70,8 +70,8 @@ def _obstacles(simulation: Any, readers: Sequence[Any]) -> Iterator[str]:
             yield f"{type(reader).__name__} is not known to read only what a compiled run shows"
     if simulation.setup.begun is not None:
         yield "its seats know no begun runs"
-    if getattr(policy, "preemptor", None) is not None:
-        yield f"its seats know no {policy.preemptor!r}"
+    others = (getattr(policy, stage, None) for stage in ("preemptor", "tester"))
+    yield from (f"its seats know no {stage!r}" for stage in others if stage is not None)
     yield from support.obstacles_of_options(simulation)
     yield from unknown_parameters(policy)
     if isinstance(policy, Dispatch):

@@ -1,4 +1,4 @@
-"""Scheduling passes of a pipeline on homogeneous nodes beside the windows of a calendar, and with gates.
+"""Scheduling passes of a pipeline on homogeneous nodes beside the windows of a calendar, with gates or tests.
 
 Mirrors :class:`~hpcsimkit.kernel.pipeline.Pipeline` and the backfillers, for all orders at once; no pass is
 skipped, and no block of the queue.
@@ -10,6 +10,7 @@ from hpcsimkit.compiled.compilation import called, machine_code, pasted
 from hpcsimkit.compiled.fair_shares import Shares
 from hpcsimkit.compiled.filling import sort_candidates
 from hpcsimkit.compiled.gates import STATE, WAITS, Gates, may_start, start_waiting
+from hpcsimkit.compiled.hole_tests import Tests, test_behind
 from hpcsimkit.compiled.listing import BY_RANK, Listing
 from hpcsimkit.compiled.passes import (
     admissible,
@@ -52,6 +53,7 @@ def plain_pass(  # noqa: PLR0913 - parts of the state
     plan: Plan | None,
     windows: Windows | None,
     gates: Gates | None,
+    tests: Tests | None,
     now: int,
 ) -> None:
     """Run a pass; mirrors ``Pipeline._run``."""
@@ -71,6 +73,8 @@ def plain_pass(  # noqa: PLR0913 - parts of the state
             _miss(listing, gone, gates, count)
     if head >= 0 and rules.backfilling != NONE:
         _backfill(jobs, run, rules, queue, listing, gone, profile, plan, windows, gates, head, count, now)
+    if head >= 0 and tests is not None:
+        test_behind(jobs, run, rules, queue, listing, tests, head, now)
 
 
 @pasted

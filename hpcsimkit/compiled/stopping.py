@@ -51,13 +51,15 @@ Integers = NDArray[np.int64]
 
 def stops_jobs(setup: Setup, policy: Pipeline) -> bool:
     """Return whether jobs may be stopped, or attempts may take longer than their work."""
-    return policy.preemptor is not None or any(name in setup.given for name in OPTIONS)
+    stages = policy.preemptor, policy.tester
+    return stages != (None, None) or any(name in setup.given for name in OPTIONS)
 
 
 def obstacles(setup: Setup, workload: Workload, cluster: AnyCluster, policy: Pipeline) -> Iterator[str]:
     """Yield the reasons why the compiled simulator cannot run a pipeline whose jobs may be stopped."""
     if type(cluster) is not Nodes:
-        names = [name for name in OPTIONS if name in setup.given] or ["a preemptor"]
+        names = [name for name in OPTIONS if name in setup.given]
+        names = names or ["a preemptor" if policy.tester is None else "tests"]
         yield f"it knows {' and '.join(names)} on homogeneous nodes only"
     if type(setup.outages) not in SOURCES:
         yield f"it knows no outages {setup.outages!r}"
@@ -238,7 +240,7 @@ def with_attempts(result: Result, stops: Stops, restart: Restart) -> Result:
         return replace(result, downtime=_downtime_of(stops))
     return replace(
         result,
-        start_time=table.start_time[table.number == 1],
+        start_time=table.start_time[table.first],
         killed=result.killed | given_up,
         attempts=table,
         downtime=_downtime_of(stops),

@@ -43,8 +43,9 @@ LISTED, NEXT, EXHAUSTED, INCOMPLETE, GONE, TAKEN, UNUSED = range(7)
 JOINED, REJOINED, EARLY, CORRECTED, FIRST, LACKING = range(7, 13)
 """Positions in :attr:`Stops.counters`."""
 
-GIVE = 2**40
-"""Number behind those of all starts: nodes return from outages after the jobs of the instant have ended."""
+TEST, GIVE = 2**39, 2**40
+"""Numbers behind those of all starts: tests that jobs outlast are over after the jobs of the instant have
+ended, and nodes return from outages after that."""
 
 START, END, NODES, DRAIN = range(4)
 """Rows of :attr:`Stops.outages`."""
@@ -290,13 +291,13 @@ def stop(  # noqa: PLR0913 - parts of the state
 
 @pasted
 def take_what_is_left(jobs: Jobs, run: Run, stops: Stops, row: int, now: int) -> None:
-    """Take what a job that has ended leaves; mirrors ``Run.end_job``."""
+    """Take what a job that has ended leaves; mirrors ``Run.end``."""
     stops.listed[row] = 0
-    _take_incomplete(jobs, run, stops, now)
+    take_incomplete(jobs, run, stops, now)
 
 
 @called
-def _take_incomplete(jobs: Jobs, run: Run, stops: Stops, now: int) -> None:
+def take_incomplete(jobs: Jobs, run: Run, stops: Stops, now: int) -> None:
     """Take what has become free of nodes that go out of order; mirrors ``FailureEvents.after_end``."""
     incomplete, kept = stops.incomplete, 0
     for place in range(stops.counters[INCOMPLETE]):
@@ -341,7 +342,7 @@ def _give(jobs: Jobs, run: Run, stops: Stops, now: int) -> None:
     counters[UNUSED] += 1
     counters[GONE] -= 1
     counters[CORRECTED] = 1
-    _take_incomplete(jobs, run, stops, now)
+    take_incomplete(jobs, run, stops, now)
 
 
 @pasted
@@ -386,11 +387,11 @@ def _begin(
     wanted = stops.outages[NODES, outage]
     if not stops.outages[DRAIN, outage]:
         wanted = _fail_nodes(jobs, run, queue, sizes, stops, plan, wanted, stops.position[outage], now)
-    _take_incomplete(jobs, run, stops, now)
+    take_incomplete(jobs, run, stops, now)
     stops.incomplete[0, counters[INCOMPLETE]] = stops.outages[END, outage]
     stops.incomplete[1, counters[INCOMPLETE]] = wanted
     counters[INCOMPLETE] += 1
-    _take_incomplete(jobs, run, stops, now)
+    take_incomplete(jobs, run, stops, now)
 
 
 @pasted
@@ -541,4 +542,4 @@ def take_after_pass(jobs: Jobs, run: Run, stops: Stops | None, now: int) -> None
     If a job that has just started ends at once, they are taken at its end.
     """
     if stops is not None and not (run.counters[RUNNING] and run.ends[0, 0] == now):
-        _take_incomplete(jobs, run, stops, now)
+        take_incomplete(jobs, run, stops, now)

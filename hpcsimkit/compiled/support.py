@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import replace
+from functools import partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -27,6 +28,7 @@ from hpcsimkit.compiled import (
     replanned,
     slurm_runs,
     stopping,
+    testing,
 )
 from hpcsimkit.compiled.known_parameters import unknown_parameters
 from hpcsimkit.compiled.orders import KEYS, dense_ranks, keys_of
@@ -71,6 +73,7 @@ KNOWN: dict[type[EventOrder], dict[str, tuple[type, ...]]] = {
         "estimates": (type(None), Requested, Actual, Noisy, LastTwo, Remembered),
         "order of candidates": (ShortestPredicted, *VARYING, *CONSTANT),
         "placement": on_machines.PLACEMENTS,
+        "tester": testing.TESTERS,
     },
     DirlabOrder: {
         "order": CONSTANT,
@@ -78,6 +81,7 @@ KNOWN: dict[type[EventOrder], dict[str, tuple[type, ...]]] = {
         "estimates": (type(None), Requested, Actual),
         "order of candidates": CONSTANT,
         "placement": (type(None),),
+        "tester": (type(None),),
     },
 }
 """Classes of the stages of a pipeline, by the rules for the order of events."""
@@ -270,6 +274,7 @@ def obstacles_of_policy(policy: Policy, rules: type[EventOrder]) -> Iterator[str
     preemptor = stopping.obstacle_of_preemptor(policy.preemptor)
     if preemptor is not None or (policy.preemptor is not None and rules is DirlabOrder):
         yield preemptor or f"with the rules of published simulators, it knows no {policy.preemptor!r}"
+    yield from testing.obstacles(policy)
     if isinstance(policy.backfiller, Reservations) and _reservations(policy.backfiller) < 1:
         yield f"the number of reservations is {policy.backfiller.count!r}"
     yield from unknown_parameters(policy)
@@ -358,6 +363,9 @@ def _run_pipeline(simulation: Parameters, space: int) -> tuple[Result, NDArray[n
         jobs, state, stops = stopping.prepare(
             jobs, state, simulation, space, _groups(workload, policy), coming.first
         )
+    tests = (
+        testing.tester_of(policy, workload, nodes, partial(_random, streams)) if "tests" in parts else None
+    )
     if simulation.setup.begun is not None:
         take_over(simulation.setup.begun, jobs, state, machines, allocations)
     if "gates" in parts:
@@ -368,7 +376,7 @@ def _run_pipeline(simulation: Parameters, space: int) -> tuple[Result, NDArray[n
     else:
         windows = beside_windows.windows_of(simulation, cluster, jobs, state) if "windows" in parts else None
         optional = _optional_parts(parts, policy, workload, jobs, nodes, profile, windows)
-        optional |= {"machines": machines, "stops": stops, "windows": windows, "gates": gates}
+        optional |= {"machines": machines, "stops": stops, "windows": windows, "gates": gates, "tests": tests}
         if "plan" in parts and simulation.setup.begun is not None:
             plan_anew(optional["plan"])
         taken = GATED_PARTS if gates is not None else PARTS
@@ -453,6 +461,7 @@ PARTS = (
     "candidate_shares",
     "stops",
     "windows",
+    "tests",
 )
 """The optional parts of the state, in the order in which the compiled function takes them."""
 
@@ -475,7 +484,8 @@ def _parts(simulation: Parameters) -> tuple[str, ...]:
     gone, machines = _is_scored(policy), isinstance(cluster, Machines)
     profile, plan = isinstance(backfiller, Reservations), isinstance(backfiller, Conservative)
     windows, gates = bool(simulation.setup.calendar), _is_gated(simulation)
-    plainly = windows or gates
+    tests = policy.tester is not None
+    plainly = windows or gates or tests
     needed = {
         "sizes": not (gone or machines or profile or plan or plainly),
         "listing": gone or machines or profile or plan or plainly or candidates_of(policy) is not None,
@@ -488,6 +498,7 @@ def _parts(simulation: Parameters) -> tuple[str, ...]:
         "candidate_shares": isinstance(candidates_of(policy), SlurmMultifactor),
         "stops": _stops_jobs(simulation),
         "windows": windows,
+        "tests": tests,
     }
     found = tuple(part for part in PARTS if needed[part])
     return (loading.GATES, *found) if gates else found

@@ -357,15 +357,15 @@ class ScoredQueue(JobQueue):
 
     def _scores_now(self) -> list[float] | NDArray[np.float64]:
         """Return the scores of the waiting jobs now, computed once for each instant and set of jobs."""
-        if not len(self):  # an order need not know how to score no jobs
-            return []
         now = self._system.now
         if self._scores is None or self._scored_at != now:
             self._scored_at = now
             if len(self.jobs) < self._shallow:
                 self._scores = self._by_formula(now)
-            else:
+            elif len(self):
                 self._scores = self._checked(self._order.scores(self.columns, now))
+            else:  # an order need not know how to score no jobs
+                self._scores = []
         return self._scores
 
     def _by_formula(self, now: int) -> list[float]:

@@ -137,18 +137,24 @@ class Actions(Capacity):
         self.free = self.free - allocation
         self.version += 1
         estimate = self.queue.remove(job)
-        if limit is not None:
-            estimate = limit
+        if partition or limit is not None:
+            estimate = self._enter(row, partition, estimate, limit)
         ledger = self.ledger  # as `Ledger.begin`, without a call for each job
         ledger.state[row], ledger.starts[row] = 2, self.now
         ledger.modes[row], ledger.estimates[row] = mode, estimate
-        if partition:
-            self.ledger.partitions[row] = partition
         self.running.add(row, self.now + estimate, allocation)
         if self.allocations is not None:
             self.allocations[row] = allocation
             self.events.append(row)
         self.listener.on_start(job, allocation)
+        if limit is not None:
+            self.listener.on_test(job)
+
+    def _enter(self, row: int, partition: str, estimate: int, limit: int | None) -> int:
+        """Enter the partition in which a job starts, if any; return the time until its expected end [s]."""
+        if partition:
+            self.ledger.partitions[row] = partition
+        return estimate if limit is None else limit
 
     def reject(self, job: Job) -> None:
         """Reject a waiting job permanently: it never runs.

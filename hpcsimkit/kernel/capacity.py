@@ -37,6 +37,9 @@ class Listener:
     def on_start(self, job: Job, allocation: Allocation) -> None:
         """Called when a job has started."""
 
+    def on_test(self, job: Job) -> None:
+        """Called when a job has started that is to be stopped by the end of its estimate."""
+
     def on_reject(self, job: Job) -> None:
         """Called when a job has been rejected."""
 
@@ -164,6 +167,23 @@ class Capacity:
         The object that is notified of the actions.
     """
 
+    # Beyond 30 attributes, Python reads those of an instance more slowly, except for these.
+    __slots__ = (
+        "__dict__",
+        "allocations",
+        "calendar",
+        "cluster",
+        "estimate",
+        "free",
+        "jobs",
+        "ledger",
+        "listener",
+        "now",
+        "queue",
+        "running",
+        "version",
+    )
+
     estimate: Callable[[Job], int]
 
     def __init__(self, cluster: AnyCluster, listener: Listener | None = None) -> None:
@@ -197,7 +217,7 @@ class Capacity:
         """
         if level is None:
             level = self.free
-        if not self.calendar:
+        if self.calendar is NO_CALENDAR or not self.calendar:
             return level
         releases = self.releases
         if stopped:

@@ -47,9 +47,6 @@ class OrderedRun(Protocol):
     def end(self, event: Event) -> None:
         """Process the end of an attempt: the value of the event is the job, and the number of the attempt."""
 
-    def end_job(self, job: Job) -> None:
-        """End a running job."""
-
     def rank(self, job: Job) -> float:
         """Return the priority of a submission."""
 
@@ -242,7 +239,8 @@ class DirlabOrder(EventOrder):
         run = self._run
 
         def end(event: Event) -> None:
-            run.end_job(self._running.next_to_end(run.clock.now))
+            event._value = self._running.next_to_end(run.clock.now), 0  # these rules know no other attempts
+            run.end(event)
 
         self._running.expect(job, run.system.now + seconds)
         Instant(run.clock, END, seconds, [end], job)

@@ -126,6 +126,10 @@ class PartitionScheduler(Scheduler):
         """Forward the start of a job."""
         self.run.started(job, allocation, self)
 
+    def on_test(self, job: Job) -> None:
+        """Forward the test of a job."""
+        self.run.on_test(job)
+
     def on_reject(self, job: Job) -> None:
         """Forward the rejection of a job."""
         self.run.rejected(job, self)
@@ -298,8 +302,11 @@ class PartitionedRun(Run):
             scheduler.want_pass()
         return super().give(number)
 
-    def end_job(self, job: Job) -> None:
+    def end(self, event: Event) -> None:
         """End a job in its partition and in those that share its machines."""
+        job, attempt = event._value
+        if self._attempts[job.index] != attempt:
+            return
         self.set_time()
         owner = self.owner.pop(job.index)
         owner.system.end(job)
@@ -308,7 +315,7 @@ class PartitionedRun(Run):
             if job in other.system.running:
                 other.system.vacate(job)
                 other.want_pass()
-        super().end_job(job)
+        super().end(event)
 
     def started(self, job: Job, allocation: Allocation, owner: PartitionScheduler) -> None:
         """Record a job that has started in a partition, in the whole cluster and in all other partitions."""

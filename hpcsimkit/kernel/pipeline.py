@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Sequence
+from functools import partial
 from itertools import compress, islice
 from typing import Any
 
@@ -250,6 +251,7 @@ class Pipeline(Policy):
         )
         settles = unattended and not getattr(self.backfiller, "decline", False)
         self._keeps_first = not (self.commit or self.window)
+        self._asks = isinstance(self.order, External) or self.gate is not None
         self._settling = self._filler if settles and isinstance(self._filler, SettlingBackfiller) else None
 
     # --- a pass --------------------------------------------------------------------------------------
@@ -261,11 +263,11 @@ class Pipeline(Policy):
         the same schedule faster.
         """
         queue, filler, settling = system.queue, self._filler, self._settling
+        first = queue.first if self._keeps_first else partial(self._first, queue)
         if (
             settling is not None
             and settling.settled == system.version  # nothing has started, ended, or been taken by a calendar
-            # So it still does not fit.
-            and (queue.first() if self._keeps_first else self._first(queue)) is self._head
+            and first() is self._head  # so it still does not fit
             and settling.skip(system)
         ):
             return None
@@ -273,7 +275,7 @@ class Pipeline(Policy):
             return self._run_in_full(system)
         fits, reserved = system.cluster.fits, self._reserved
         while queue.jobs:
-            job = queue.first() if self._keeps_first else self._first(queue)
+            job = first()
             if not fits(job, system.free):
                 break
             self._committed = None
@@ -324,7 +326,7 @@ class Pipeline(Policy):
         """Run a pass that yields the decisions of open seats."""
         planned, queue = self._planned, system.queue
         while queue.jobs:
-            job: Job | None = yield from self._next(system)
+            job: Job | None = (yield from self._next(system)) if self._asks else self._first(queue)
             if job is None:
                 return
             if self.inspector is not None and not (yield from self._accept(job, system)):
@@ -567,7 +569,7 @@ class Pipeline(Policy):
             yield from self._ask_to_backfill(head, system, filler, self.backfiller)
         else:
             for job in self._still_waiting(filler.fill(head, system), system):
-                if not (yield from self._admit(job, system)):
+                if self.gate is not None and not (yield from self._admit(job, system)):
                     continue
                 allocation: Allocation = yield from self._place(job, filler.level(job, system), system)
                 system.start(job, allocation, _BACKFILLED)

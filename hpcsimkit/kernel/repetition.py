@@ -39,6 +39,8 @@ class Action(IntEnum):
     PLAN = 4
     BLOCK = 5
     HOLD = 6
+    SUSPEND = 7
+    RESUME = 8
 
 
 class RecordedRun(Protocol):
@@ -186,6 +188,10 @@ class _Heard(Listener):
         self._recorder.note_start(row, ledger.modes[row], limit, allocation)
         self._next.on_start(job, allocation)
 
+    def on_test(self, job: Job) -> None:
+        """Forward a test, which follows from the mode of the start."""
+        self._next.on_test(job)
+
     def on_reject(self, job: Job) -> None:
         """Record a rejection."""
         self._recorder.note(Action.REJECT, job.index)
@@ -195,6 +201,16 @@ class _Heard(Listener):
         """Record a stop."""
         self._recorder.note(Action.STOP, job.index, list(Outcome).index(why), 2 * delay + requeue)
         self._next.on_stop(job, why, requeue, delay)
+
+    def on_suspend(self, job: Job, allocation: Any) -> None:
+        """Record a suspension."""
+        self._recorder.note(Action.SUSPEND, job.index)
+        self._next.on_suspend(job, allocation)
+
+    def on_resume(self, job: Job) -> None:
+        """Record that a suspended job goes on."""
+        self._recorder.note(Action.RESUME, job.index)
+        self._next.on_resume(job)
 
     def on_wake(self, at: int) -> None:
         """Record a wake-up."""
@@ -251,7 +267,7 @@ class _Repetition:
                 raise UsageError("the passes have another order")
             for kind, one, two, three in self._repeated.actions[first:last].tolist():
                 self._act(kind, one, two, three, system)
-        except (HpcsimkitError, IndexError, ValueError, StopIteration) as error:
+        except (HpcsimkitError, LookupError, ValueError, StopIteration) as error:
             raise _of_another_run() from error
 
     def _act(self, kind: int, one: int, two: int, three: int, system: System) -> None:
@@ -264,16 +280,18 @@ class _Repetition:
         elif kind == Action.START:
             allocation = None if system.allocations is None else next(self._allocations)
             system.start(system.jobs[one], allocation, two, limit=three or None)
-        elif kind == Action.REJECT:
-            system.reject(system.jobs[one])
         elif kind == Action.STOP:
             system.stop(system.jobs[one], list(Outcome)[two], requeue=bool(three % 2), delay=three // 2)
-        elif kind == Action.BLOCK:
-            system.listener.on_block(system.jobs[one])
         elif kind == Action.HOLD:
             system.listener.on_hold(system.jobs[one], system.listener.policy.reason_of_gate)
         else:
-            raise ValueError(kind)
+            acts: dict[int, Callable[[Job], None]] = {
+                Action.REJECT: system.reject,
+                Action.SUSPEND: system.suspend,
+                Action.RESUME: system.resume,
+                Action.BLOCK: system.listener.on_block,
+            }
+            acts[kind](system.jobs[one])
 
     def check(self, state: str) -> None:
         """Raise a UsageError if the passes have led to another state."""

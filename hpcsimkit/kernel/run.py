@@ -21,7 +21,7 @@ from hpcsimkit.kernel.begun import Begun, resume
 from hpcsimkit.kernel.clock import ARRIVAL, CHANGE, GIVE, RETURN, TEST, Instant
 from hpcsimkit.kernel.failures import FailureEvents
 from hpcsimkit.kernel.gate import Gates, Held
-from hpcsimkit.kernel.ledger import Ledger, Mode, State
+from hpcsimkit.kernel.ledger import Ledger, State
 from hpcsimkit.kernel.observers import Callbacks, Observer
 from hpcsimkit.kernel.parameters import parts
 from hpcsimkit.kernel.past import Past, has_past
@@ -33,8 +33,6 @@ from hpcsimkit.kernel.stalls import finish
 from hpcsimkit.results.attempts import Outcome
 
 __all__ = ["Run", "RunParameters"]
-
-TESTED = int(Mode.TESTED)
 
 
 class RunParameters(SchedulerParameters, Protocol):
@@ -74,6 +72,17 @@ class Run(Scheduler):
     UsageError
         The policy has no order of the queue or no estimator.
     """
+
+    # See Scheduler.
+    __slots__ = (
+        "_attempts",
+        "_failures",
+        "_follows_ends",
+        "_gated",
+        "_lasts_as_told",
+        "_schedule_end",
+        "ledger",
+    )
 
     parameters: RunParameters
     simulator = "simpy"
@@ -205,11 +214,8 @@ class Run(Scheduler):
         """Process the end of an attempt; the value of the event is the job, and the number of the attempt."""
         # SimPy cannot cancel events: the end of an attempt that was stopped comes all the same.
         job, attempt = event._value
-        if self._attempts[job.index] == attempt:
-            self.end_job(job)
-
-    def end_job(self, job: Job) -> None:
-        """End a running job."""
+        if self._attempts[job.index] != attempt:
+            return
         system = self.system
         system.now = self.clock.now
         system.end(job)
@@ -459,25 +465,26 @@ class Run(Scheduler):
 
     def on_start(self, job: Job, allocation: Allocation) -> None:
         """Schedule the end of a job that has just started."""
-        row = job.index
-        again = self._attempts[row] > 0  # no attempt of it was suspended before it has started
-        if self._lasts_as_told and not again:
-            seconds = job.run_time
-        elif self._service_time is not None:
-            seconds = self._served(job, allocation)
+        if self._lasts_as_told and not self._attempts[job.index]:
+            self._schedule_end(job, job.run_time)
         else:
-            seconds = self._restart.duration(self.ledger.work_left(row), again)
-        self._schedule_end(job, seconds)
-        if self.ledger.modes[row] == TESTED:
-            self._schedule_stop(job)
+            self._schedule_end(job, self._duration(job, allocation))
         if self._failures is not None:
-            self._failures.started(row, allocation)
+            self._failures.started(job.index, allocation)
         for notify in self.callbacks.on_start:
             notify(job, allocation, self.system)
         if self._gated:
             self._ask_again(self.gates.after_start(job, self.system))
 
-    def _schedule_stop(self, job: Job) -> None:
+    def _duration(self, job: Job, allocation: Allocation) -> int:
+        """Return the time that an attempt that has just begun will take, unless it is stopped [s]."""
+        if self._service_time is not None:
+            return self._served(job, allocation)
+        row = job.index
+        again = self._attempts[row] > 0  # no attempt of it was suspended before it has started
+        return self._restart.duration(self.ledger.work_left(row), again)
+
+    def on_test(self, job: Job) -> None:
         """Schedule the stop of a job that has just begun its test, which is as long as its estimate says."""
         if "outages" in self.events.unsupported:
             raise UsageError(f"job {job.id}: the rules {self.events.name!r} stop no jobs")

@@ -80,6 +80,21 @@ class Scheduler(Listener):
         The policy has no order of the queue or no estimator.
     """
 
+    # Beyond 30 attributes, Python reads those of an instance more slowly, except for these.
+    __slots__ = (
+        "_checks_before_pass",
+        "_pass",
+        "_schedule",
+        "_timed",
+        "acts_on_running",
+        "callbacks",
+        "clock",
+        "decision",
+        "pass_wanted",
+        "skipped",
+        "system",
+    )
+
     def __init__(
         self,
         parameters: SchedulerParameters,
@@ -103,7 +118,7 @@ class Scheduler(Listener):
         self.skipped: list[Job] = []
         self.policy = policy
         self._policy = copy.deepcopy(policy)
-        for part in parts(self._policy):
+        for part in parts(policy, self._policy):
             if isinstance(part, Hearing):
                 callbacks.add(part)
         order, estimator = self._order, self._estimator = _queue_parts(self._policy)
@@ -224,8 +239,8 @@ class Scheduler(Listener):
     def run_pass(self) -> None:
         """Run one pass to its end or to its first decision."""
         system = self.system
-        self.pass_wanted = False
         if self._checks_before_pass and self._put_off():
+            self.pass_wanted = False
             return
         if self.skipped:
             self.forget_skipped()

@@ -38,7 +38,7 @@ def impossible_through_gates(setup: Setup, result: Result) -> Iterator[str]:
 def _before_others(result: Result, running: Container[int]) -> Iterator[str]:
     """Yield jobs that start before their dependencies are met; those that run at the begin are as given."""
     column = result.workload.column("dependency")
-    jobs_of, well = JobNumbers(result.workload), _ended_well(result)
+    jobs_of, well, starts = JobNumbers(result.workload), _ended_well(result), _first_starts(result)
     before: dict[int, int] = {}  # ends of the earlier jobs of each row's user and name
     for row in np.flatnonzero((column >= 0) & (result.start_time >= 0)).tolist():
         if row in running:
@@ -49,17 +49,21 @@ def _before_others(result: Result, running: Container[int]) -> Iterator[str]:
         met = [
             each
             for term in terms
-            for each in ([before[row]] if term.kind == "singleton" else _met(term, jobs_of, result, well))
+            for each in (
+                [before[row]] if term.kind == "singleton" else _met(term, jobs_of, result, well, starts)
+            )
         ]
         due = (min if any_of else max)(met, default=0)
-        start = result.start_time[row]
+        start = starts[row]
         if start < due:
             when = "can never be met" if due == NEVER else f"is met at t={due} s"
             text = result.workload.label("dependency", int(column[row]))
             yield f"{_job(result, row)} starts at t={start} s, though its dependency {text!r} {when}"
 
 
-def _met(term: Term, jobs_of: JobNumbers, result: Result, well: NDArray[np.bool_]) -> Iterator[int]:
+def _met(
+    term: Term, jobs_of: JobNumbers, result: Result, well: NDArray[np.bool_], starts: NDArray[np.int64]
+) -> Iterator[int]:
     """Yield the times from which a condition is met by each of its jobs; 0 where a result does not tell."""
     others = jobs_of.named(term.job)
     if not others:
@@ -71,9 +75,18 @@ def _met(term: Term, jobs_of: JobNumbers, result: Result, well: NDArray[np.bool_
         elif rejected:  # at a time that a result does not tell
             yield 0
         elif term.kind == "after":
-            yield int(result.start_time[other]) + term.delay
+            yield int(starts[other]) + term.delay
         else:
             yield int(result.end_time[other])
+
+
+def _first_starts(result: Result) -> NDArray[np.int64]:
+    """Return the first start of each job, also of a test that was stopped; -1 for rejected jobs."""
+    starts, attempts = result.start_time.copy(), result.attempts
+    if attempts is not None:
+        first = np.flatnonzero(np.diff(attempts.job, prepend=-1))
+        starts[attempts.job[first]] = attempts.start_time[first]
+    return starts
 
 
 def _ended_well(result: Result) -> NDArray[np.bool_]:
@@ -98,7 +111,7 @@ def _ends_before(result: Result) -> dict[int, int]:
 
 
 def _too_early(column: str, result: Result) -> Iterator[str]:
-    released, start = result.workload.column(column), result.start_time
+    released, start = result.workload.column(column), _first_starts(result)
     wrong = (start >= 0) & (start < released)
     if wrong.any():
         row = int(wrong.argmax())

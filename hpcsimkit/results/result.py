@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsimkit._version import __version__
+from hpcsimkit.errors import UsageError
 from hpcsimkit.jobs.timeline import Steps, Sweep
 from hpcsimkit.jobs.views import views
 from hpcsimkit.jobs.workload import Workload
@@ -271,7 +272,17 @@ class Result:
 
         Nodes are only counted during a run; :func:`~hpcsimkit.results.node_numbers.assign_nodes` assigns the
         numbers.
+
+        Raises
+        ------
+        UsageError
+            There are several attempts of a job, each of which has its own: those are of :attr:`by_attempt`.
         """
+        if self.attempts is not None:
+            raise UsageError(
+                "node_numbers() needs one attempt of each job, found a run with more: "
+                "use by_attempt.node_numbers(), which has a row for each attempt"
+            )
         return assign_nodes(self.start_time, self.end_time, self.workload.column("nodes"), self.size)
 
     # --- input and output ----------------------------------------------------------------------------

@@ -68,15 +68,18 @@ class Conservative(Backfiller):
         now = system.now
         self._take_in_starts(system, self._due)
         self._profile.advance(now)
-        self._take_in_rejections(system)
-        self._take_in_stops(system)
-        self._take_in_tests(system)
+        if len(system.rejected) != self._seen_rejections:
+            self._take_in_rejections(system)
+        if len(system.ledger.stopped) != self._seen_stops:
+            self._take_in_stops(system)
+        ended = len(system.ended) != self._seen_ends
+        if ended:
+            self._take_in_tests(system)
         # The kept plan holds as long as every expected end is where it was when the plan was made. Otherwise,
         # or if a job that was due did not start, slots may overlap with jobs that run now.
         overrun = system.running.overrun(now)
         held = bool(self._due)
         corrected = system.corrections != self._seen_corrections
-        ended = len(system.ended) != self._seen_ends
         other = ended and self._slots and self._wants_another_profile
         if overrun or self._broken or held or corrected or other or self._missed(now):
             self._make_anew(system)

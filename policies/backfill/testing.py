@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hpcsimkit.cluster.base import Room
-from hpcsimkit.cluster.opaque import Level
+from hpcsimkit.cluster.opaque import AnyCluster, Level
 from hpcsimkit.errors import UsageError
 from hpcsimkit.jobs.job import Job
+from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.holes import Hole
 from hpcsimkit.kernel.policy import Backfiller, Tester
 from hpcsimkit.kernel.system import System
@@ -74,17 +75,20 @@ class HoleTests(Tester):
 
     def reset(self, system: System) -> None:
         """Check the parameters, and find the jobs that may be tested."""
-        self._levels = self._levels_given()
-        for name in ("users", "largest"):
-            value = getattr(self, name)
-            if not (isinstance(value, int | float) and 0 < value <= 1):
-                raise UsageError(f"tests: {name} needs a share above 0, at most 1, found {value!r}")
         if system.service_time is not None:
             raise UsageError("tests: a run with a locality model stops no jobs")
-        self._left = np.where(self._allowed(system), len(self._levels), 0).tolist()
+        self._levels = self.levels
+        self._left = self.levels_of_jobs(system.workload, system.cluster, system.random).tolist()
 
-    def _levels_given(self) -> list[int]:
-        """Return the times of the levels [s]."""
+    @property
+    def levels(self) -> list[int]:
+        """The times of the levels [s].
+
+        Raises
+        ------
+        UsageError
+            They are no whole numbers in ascending order.
+        """
         given = self.seconds
         levels = [given] if isinstance(given, int) else list(given) if isinstance(given, list | tuple) else []
         whole = all(isinstance(each, int) and each >= 1 for each in levels)
@@ -95,9 +99,29 @@ class HoleTests(Tester):
             )
         return levels
 
-    def _allowed(self, system: System) -> NDArray[np.bool_]:
-        """Return which jobs may be tested."""
-        workload, cluster = system.workload, system.cluster
+    def levels_of_jobs(
+        self, workload: Workload, cluster: AnyCluster, random: Callable[[], np.random.Generator]
+    ) -> NDArray[np.int64]:
+        """Return the number of levels at which each job may be tested, shape (jobs,).
+
+        Parameters
+        ----------
+        workload : Workload
+            The jobs of the run.
+        cluster : Cluster
+            Its cluster.
+        random : callable
+            Returns the generator by which users are drawn; it is called only if some are.
+
+        Raises
+        ------
+        UsageError
+            A parameter is out of range, or the log has no such column.
+        """
+        for name in ("users", "largest"):
+            value = getattr(self, name)
+            if not (isinstance(value, int | float) and 0 < value <= 1):
+                raise UsageError(f"tests: {name} needs a share above 0, at most 1, found {value!r}")
         allowed = np.ones(len(workload), dtype=np.bool_)
         if self.restartable is not None:
             if self.restartable not in workload.columns:
@@ -108,8 +132,8 @@ class HoleTests(Tester):
             allowed &= np.array([cluster.asked(job) <= most for job in workload.jobs], dtype=np.bool_)
         if self.users < 1:
             users, number = np.unique(workload.user, return_inverse=True)
-            allowed &= system.random().random(len(users))[number] < self.users
-        return allowed
+            allowed &= random().random(len(users))[number] < self.users
+        return np.where(allowed, len(self.levels), 0)
 
     def on_stop(self, job: Job, why: Outcome, system: System) -> None:
         """Count a test that is over."""

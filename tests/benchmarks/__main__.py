@@ -230,6 +230,7 @@ MEASURES = {
     "compare": measure_compare,
     "begun": measure_begun,
     "speed": measure_speed,
+    "tests": measure_speed,
     "compiled": measure_compiled,
     "evaluate": measure_evaluation,
     "trials": measure_trials,
@@ -249,7 +250,7 @@ MEASURES = {
     )},
 }  # fmt: skip
 
-UNITS = {"month": "jobs", "slurm": "jobs", "validated": "jobs", "advice": "futures", "preemptive": "jobs", "futures": "futures", "outages": "jobs", "corners": "jobs", "speed": "jobs", "compiled": "jobs", "table": "jobs", "metrics": "jobs", "packing": "decisions",
+UNITS = {"month": "jobs", "slurm": "jobs", "validated": "jobs", "advice": "futures", "preemptive": "jobs", "futures": "futures", "outages": "jobs", "corners": "jobs", "speed": "jobs", "tests": "jobs", "compiled": "jobs", "table": "jobs", "metrics": "jobs", "packing": "decisions",
          "episodes": "episodes", "games": "episodes", "window": "steps", "pairs": "steps", "inspector": "steps", "training": "steps", "inference": "answers", "backfilling": "steps", "batches": "steps"}  # fmt: skip
 
 FILES = (
@@ -322,6 +323,8 @@ ALL = [
     ("month", "beocat-03", "fcfs+best-fit+easy", 1),
     ("month", "beocat-04", "fcfs+best-fit+easy", 1),
     ("outages", "beocat-03", "fcfs+best-fit+easy", 3),
+    ("tests", "KTH-SP2", "unicef+easy+tests(seconds=300)", 3),
+    ("tests", "HPC2N", "unicef+easy+tests(seconds=300)", 2),
     ("preemptive", "philly", "oracle-srtf", 3),
     ("preemptive", "philly", "las", 3),
     ("futures", "500 jobs", "fcfs+easy", 3),

@@ -23,11 +23,13 @@ from hpcsimkit.cluster.outages import Failures
 from hpcsimkit.errors import HpcsimkitError, UsageError
 from hpcsimkit.io.npz import arrays_in, write_arrays
 from hpcsimkit.kernel.begun import Begun
+from hpcsimkit.kernel.capacity import Listener
 from hpcsimkit.kernel.decision import External
 from hpcsimkit.kernel.observers import Timeline
 from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.kernel.policy import FCFS
 from hpcsimkit.kernel.recording import Trace
+from hpcsimkit.kernel.repetition import _Heard
 from hpcsimkit.kernel.restart import Restart
 from hpcsimkit.kernel.snapshot import Keeping, Snapshot
 from hpcsimkit.results.result import Result
@@ -97,6 +99,28 @@ def test_goes_on_with_the_same_schedule(policy: str, drawn: Any, walltime: Any, 
     at = data.draw(st.integers(int(whole.submit_time.min()), int(whole.submit_time.max())))
     with suppress(UsageError):  # there is no pass from then on
         assert_same(resumed(simulation, at), whole)
+
+
+def test_the_recorder_forwards_all_notifications() -> None:
+    names = [name for name in vars(Listener) if name.startswith("on_")]
+    assert names and all(name in vars(_Heard) for name in names)
+
+
+@pytest.mark.parametrize("mode", ["requeue", "cancel", "suspend", "suspend, grace_time=2"])
+@examples(0.3)
+@given(drawn=rows_and_size(), data=st.data())
+def test_goes_on_with_preemption(mode: str, drawn: Any, data: st.DataObject) -> None:
+    log = workload(*drawn)
+    tiers = data.draw(st.lists(st.integers(1, 3), min_size=len(log), max_size=len(log)))
+    log = Workload({**log.columns, "queue": tiers}, machine_size=log.machine_size)
+
+    def simulation() -> Simulation:
+        return Simulation(log, make(f"fcfs+easy+preempt(mode={mode})"))
+
+    whole = simulation().run()
+    assert_same(resumed(simulation, int(whole.submit_time.min())), whole)
+    with suppress(UsageError):  # there is no pass from then on
+        assert_same(resumed(simulation, data.draw(st.integers(0, int(whole.end_time.max())))), whole)
 
 
 @pytest.mark.parametrize("policy", POLICIES)

@@ -16,16 +16,19 @@ from hpcsimkit.cluster.calendar import Calendar, Window
 from hpcsimkit.cluster.machines import Machines
 from hpcsimkit.cluster.opaque import Level
 from hpcsimkit.cluster.partitions import Partition, Partitions
-from hpcsimkit.errors import ScheduleError, UsageError
+from hpcsimkit.errors import ImpossibleScheduleError, ScheduleError, UsageError
 from hpcsimkit.experiments.parts.registry import make
 from hpcsimkit.jobs.job import Job
 from hpcsimkit.jobs.workload import Workload
+from hpcsimkit.kernel.after_jobs import AfterJobs
+from hpcsimkit.kernel.job_gates import BeginTimes
 from hpcsimkit.kernel.ledger import Mode
 from hpcsimkit.kernel.policy import Backfiller, Policy
 from hpcsimkit.kernel.reservation import reserve
 from hpcsimkit.kernel.restart import Restart
 from hpcsimkit.kernel.simulation import Simulation
 from hpcsimkit.kernel.system import System
+from hpcsimkit.kernel.verification import verify
 from hpcsimkit.policies import EASY, HoleTests, Pipeline
 from hpcsimkit.reports.figures import MODE_COLOURS
 from hpcsimkit.reports.gantt import plot_gantt
@@ -55,6 +58,27 @@ def test_what_ends_is_done_and_what_does_not_goes_back() -> None:
     assert result.attempts.outcome.tolist() == [0, 0, 0, Outcome.TESTED, 0]
     assert result.attempts.lost.tolist() == [0, 0, 0, 10, 0]
     assert result.mode.tolist() == [Mode.READY, Mode.RESERVED, Mode.TESTED, Mode.RESERVED]
+
+
+def test_a_job_may_start_after_another_has_been_tested() -> None:
+    """The fourth job starts for the first time at 7 s, in a test; the fifth fits when the test is over at 17 s."""
+    jobs = workload([*HOLE, (3, 2, 2, 1)], 4, dependency=[""] * 4 + ["after:4"])
+    simulation = Simulation(jobs, make(TESTS), gates=(AfterJobs(), BeginTimes()))
+    result = simulation.run()
+    assert attempts(result)[3:] == [[(7, 17), (150, 450)], [(17, 19)]]
+    free = Simulation(workload([*HOLE, (3, 2, 2, 1)], 4), make(TESTS)).run()
+    assert attempts(free)[3:] == [[(9, 19), (150, 450)], [(7, 9)]]
+    with pytest.raises(ImpossibleScheduleError, match=r"job 5 starts at t=7 s, though .* is met at t=9 s"):
+        verify(simulation, replace(free, workload=jobs))
+
+
+def test_no_test_begins_before_the_job_may_start() -> None:
+    """The fourth job is tested from 7 s on; from the log, it could begin at 8 s."""
+    jobs = workload(HOLE, 4, begin_time=[-1, -1, -1, 8])
+    simulation = Simulation(jobs, make(TESTS), gates=(BeginTimes(),))
+    assert attempts(simulation.run())[3] == [(8, 18), (150, 450)]
+    with pytest.raises(ImpossibleScheduleError, match="job 4 starts at t=7 s, before its begin_time of 8 s"):
+        verify(simulation, replace(Simulation(workload(HOLE, 4), make(TESTS)).run(), workload=jobs))
 
 
 def test_the_wait_ends_with_the_start_that_counts() -> None:
@@ -225,11 +249,6 @@ def test_a_test_needs_a_limit_below_the_estimate(limit: Any) -> None:
 
     with pytest.raises(ScheduleError, match="a test needs a limit"):
         run(workload([(0, 5, 500, 1)], 4), Tries())
-
-
-def test_the_compiled_simulator_refuses_tests_by_name() -> None:
-    with pytest.raises(UsageError, match="knows no tester of Pipeline"):
-        run(workload(HOLE, 4), TESTS, simulator="compiled")
 
 
 # --- a naive simulator, and invariants -----------------------------------------------------------------

@@ -18,7 +18,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hpcsimkit.cluster.machines import Machines
-from hpcsimkit.errors import WorkloadError
+from hpcsimkit.errors import UsageError, WorkloadError
+from hpcsimkit.experiments.parts.registry import make
 from hpcsimkit.jobs.timeline import Steps, Sweep
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.decision import External
@@ -229,6 +230,15 @@ def test_scattered_when_no_hole_is_large_enough() -> None:
 
 def test_zero_length_job_takes_nodes_before_those_that_start_after_it() -> None:
     assert numbers([0, 5, 5, -1], [5, 5, 9, -1], [4, 4, 4, 4], 4) == [[0, 1, 2, 3]] * 3 + [[]]
+
+
+def test_each_attempt_has_nodes_of_its_own() -> None:
+    """The first job is stopped for the second one, and goes on behind it."""
+    columns = {"submit_time": [0, 5], "run_time": [20, 4], "nodes": [2, 2], "queue": [1, 2]}
+    result = Simulation(Workload(columns, machine_size=3), make("fcfs+preempt")).run()
+    assert result.by_attempt.node_numbers() == [(range(2),), (range(2),), (range(2),)]
+    with pytest.raises(UsageError, match=r"^node_numbers\(\) needs one attempt of each job, .*by_attempt"):
+        result.node_numbers()
 
 
 @given(workloads())
