@@ -17,6 +17,7 @@ from hpcsimkit.compiled.slurm_places import (
     choose_free,
     first_place,
     fits_free,
+    lacks_open_nodes,
     make_plan,
     may_start,
     occupy,
@@ -453,14 +454,25 @@ def _main_loop(
         looked_at += 1
         if run.blocked[part] or not _may_start(jobs, limits, run, ticket, now):
             continue
-        if choose_free(nodes, run, jobs.need[ticket]):
-            counters[UNPLANNED] = 1
-            _start(factors, jobs, limits, nodes, run, ticket, READY, now)
-            continue
-        _close(nodes, run, part)
-        closed += 1
+        closed += _start_or_close(factors, jobs, limits, nodes, run, ticket, now)
         if closed == len(run.blocked):
             break
+
+
+@pasted
+def _start_or_close(
+    factors: Factors, jobs: Jobs, limits: Limits, nodes: Nodes, run: Run, ticket: int, now: int
+) -> bool:
+    """Start a job if it fits; else close its partition, unless it lacks open nodes; return whether it did."""
+    part, number = jobs.part[ticket], jobs.need[ticket]
+    if choose_free(nodes, run, number):
+        run.counters[UNPLANNED] = 1
+        _start(factors, jobs, limits, nodes, run, ticket, READY, now)
+        return False
+    if lacks_open_nodes(nodes, run, part, number):
+        return False
+    _close(nodes, run, part)
+    return True
 
 
 @pasted

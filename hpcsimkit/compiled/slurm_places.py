@@ -155,6 +155,27 @@ def choose_of(nodes: Nodes, level: Integers, shut: NDArray[np.uint8], number: in
     return bool(needs[number, SPREAD]) and _is_filled(nodes)
 
 
+@separate
+def lacks_open_nodes(nodes: Nodes, run: Run, part: int, number: int) -> bool:
+    """Return whether a request does not fit the open machines of a partition, though they are many enough.
+
+    It would not if they were idle, either; one for whole nodes has to wait if they are not. Mirrors
+    ``reasons.lack_of``.
+    """
+    needs, levels = nodes.levels.needs, nodes.levels.levels
+    left, idle = 0, True
+    for place in range(nodes.first_member[part], nodes.first_member[part + 1]):
+        machine = nodes.members[place]
+        if not run.closed[machine]:
+            left += 1
+            for resource in range(levels.shape[2]):
+                idle &= levels[NOW, machine, resource] == levels[EMPTY, machine, resource]
+    wanted = 1 if needs[number, SPREAD] else needs[number, NODES]
+    if left < wanted or (needs[number, EXCLUSIVE] and not idle):
+        return False
+    return not choose_of(nodes, levels[EMPTY], run.closed, number)
+
+
 @machine_code
 def fits_free(nodes: Nodes, run: Run, number: int) -> bool:
     """Return whether a request fits the free machines, none of which is closed."""

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hpcsimkit.cluster.closures import Closures
 from hpcsimkit.cluster.partitions import Partitions
 from hpcsimkit.experiments.advice.arrivals import DAY, PastArrivals
 from hpcsimkit.experiments.advice.live import OPEN
 from hpcsimkit.experiments.advice.run_times import PastRunTimes
 from hpcsimkit.experiments.comparison.case import Case
-from hpcsimkit.jobs.job import UNKNOWN
+from hpcsimkit.jobs.job import UNKNOWN, Job
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.begun import Begun, begun_of
 from hpcsimkit.kernel.parameters import parts
@@ -189,7 +190,8 @@ class Futures:
         policy = self.case.policy
         if not isinstance(policy, SlurmScheduler):
             return [""] * len(moment.waiting)
-        asked = _Asked(policy.profile, moment.at, fair_shares or {})
+        since = int(self._jobs.submit_time[moment.waiting].min(initial=moment.at))
+        asked = _Asked(policy.profile, moment.at, fair_shares or {}, since)
         rows, times = NO_ARRIVALS
         held = self._run(moment, self._ready(moment).begun, self._longest(moment), rows, times, asked).held
         told: dict[int, str] = {}
@@ -330,21 +332,38 @@ class Futures:
 
 
 class _Asked(SlurmScheduler):
-    """Slurm as configured, which says why jobs wait at a time, and then rejects all, so that the run ends."""
+    """Slurm as configured, which says why jobs wait at a time, and then rejects all, so that the run ends.
 
-    def __init__(self, profile: Rules, at: int, fair_shares: FairShares) -> None:
+    With a calendar, it follows the reasons from an earlier time on, as jobs keep some of them.
+    """
+
+    def __init__(self, profile: Rules, at: int, fair_shares: FairShares, since: int) -> None:
         super().__init__(profile)
-        self.at, self.fair_shares = at, fair_shares
+        self.at, self.fair_shares, self.since = at, fair_shares, since
         self.told: dict[int, str] = {}
         self._asked = False
 
     def __deepcopy__(self, memo: object) -> _Asked:
         return self  # what it tells is asked for outside of the run
 
+    def on_start(self, job: Job, allocation: Any, system: System) -> None:
+        """Follow the reasons of the jobs that are left."""
+        super().on_start(job, allocation, system)
+        self._follow(system)
+
+    def on_submit(self, job: Job, system: System) -> None:
+        """Follow the reasons of the jobs that wait."""
+        super().on_submit(job, system)
+        self._follow(system)
+
+    def _follow(self, system: System) -> None:
+        if isinstance(system.calendar, Closures) and self.since <= system.now < self.at:
+            self.told = self.reasons(system, {}, self.told)
+
     def schedule(self, system: System) -> None:
         """Tell the reasons of the main loop."""
         if system.now == self.at and not self._asked:
-            self.told, self._asked = self.reasons(system, self.fair_shares), True
+            self.told, self._asked = self.reasons(system, self.fair_shares, self.told), True
         for job in list(system.queue):
             system.reject(job)
 
