@@ -356,7 +356,7 @@ class Nodes(NamedTuple):
     changed_at : array of int64, shape (machines,)
         Number of changes of the free machines at the last one of each.
     lacking : array of int64, shape (machines,)
-        How much each machine lacks of what it had in the last plan.
+        Number of things that each machine had in the last plan and lacks now.
     roomier, roomier_at : array of int64, shape (machines,)
         Numbers of the machines that lack anything, and their positions.
     planned_as : array of int64, shape (steps,)

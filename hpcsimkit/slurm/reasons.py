@@ -37,7 +37,7 @@ def lack_of(
     open_machines : array of bool, shape (machines,)
         Whether each machine is open to the jobs of this partition.
     free : array of int64, shape (machines, resources)
-        What is free now.
+        Free amounts now.
     shut : array of bool, shape (machines,), optional
         Whether each machine is reserved for others at some time until the limit of the job; none by default.
     """
@@ -59,13 +59,14 @@ def reasons_of(
     held: Callable[[Ticket], tuple[str, bool]],
     lack: Callable[[Ticket, Mask], str],
     record: Callable[[Job], int],
+    seen: Callable[[Job], bool],
     before: Mapping[int, str],
 ) -> dict[int, str]:
     """Return the reason of each waiting job, by its row.
 
     A job that a limit holds has the reason of the limit, and blocks nobody. The first job of a partition
     that lacks nodes waits for ``Resources`` or, if jobs of other partitions have closed nodes of its own, for
-    these; those behind it have ``Priority``. A job that would start has ``None``. Of a job in
+    these; those behind it have ``Priority``. A new job that would start has ``None``. Of a job in
     several partitions, Slurm keeps the last reason, but ``Priority`` replaces neither a limit nor itself, nor
     that nodes are not available.
 
@@ -85,6 +86,9 @@ def reasons_of(
     record : callable
         Function that returns the record of a job: the tasks of an array have one, and the reason of its first
         task that does not start.
+    seen : callable
+        Function that returns whether a main loop has looked at a job. One that waits all the same, though it
+        seems to fit, lacks nodes for Slurm: those on which stopped jobs are being ended, for example.
     before : mapping of int to str
         Reasons of the jobs until then, by row.
     """
@@ -106,7 +110,7 @@ def reasons_of(
             known = before.get(job.index, NONE) if present == NONE else present
             keeps = present not in (NONE, RESOURCES, CLOSED) or known.startswith(NOT_AVAILABLE)
             found[job.index] = known if keeps else PRIORITY
-        elif not few and places.first(ticket, room_for(job), open_machines) is not None:
+        elif not few and places.first(ticket, room_for(job), open_machines) is not None and not seen(job):
             found.setdefault(job.index, NONE)
         else:
             found[job.index] = lack(ticket, open_machines)

@@ -258,11 +258,17 @@ class SlurmScheduler(Policy):
     # --- limits ----------------------------------------------------------------------------------------
 
     def reasons(
-        self, system: System, fair_shares: Mapping[tuple[str, str], float], before: Mapping[int, str]
+        self,
+        system: System,
+        fair_shares: Mapping[tuple[str, str], float],
+        before: Mapping[int, str],
+        *,
+        settled: bool,
     ) -> dict[int, str]:
         """Return why each job in the queue waits now, by its row; see :mod:`hpcsimkit.slurm.reasons`.
 
         Fair shares by account and user take the place of those of the run. The reasons until then are given.
+        If all is `settled`, a main loop has looked at all jobs but those that have just come.
         """
         self._waiting.calculate(system.now, fair_shares)
 
@@ -276,8 +282,12 @@ class SlurmScheduler(Policy):
             return self._lack(ticket, among, system)
 
         tickets = self._in_order(system)
+
+        def seen(job: Job) -> bool:
+            return settled and job.submit_time < system.now - self._clocks.sched_min_interval
+
         record = self._waiting.record
-        return reasons_of(tickets, self._places, system.room_for, held, lack, record, before)
+        return reasons_of(tickets, self._places, system.room_for, held, lack, record, seen, before)
 
     def _may_start(self, ticket: Ticket, system: System) -> bool:
         """Return whether no limit holds a job in a partition; one that does is its reason."""

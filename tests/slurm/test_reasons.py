@@ -87,6 +87,19 @@ def test_a_reservation_keeps_nodes_from_a_job_and_the_job_keeps_its_reason(tmp_p
     assert later[1:3] == [RESERVED, RESERVED] and later[5] == RESOURCES
 
 
+def test_jobs_that_wait_though_they_fit_lack_nodes_unless_they_have_just_come(tmp_path: Path) -> None:
+    """On record, both wait until 90 s for nodes of which nothing else is known, such as those being cleared."""
+    made = profile(tmp_path)
+    each = jobs({"at": 10}, {"at": 11}, {"at": 48})
+    work = ("n1", "n2", "n3", "n4", "big")
+    cleared = Calendar([Window(5, 90, machines=work)])
+    recorded = run(made, each, calendar=cleared)
+    assert recorded.start_time.min() >= 90
+    futures = Futures(Case.of(each, made.policy, made.partitions, **made.options), recorded)
+    assert futures.reasons(futures.moment(50)) == [RESOURCES, PRIORITY, PRIORITY]
+    assert futures.reasons(futures.moment(12)) == [NONE, NONE]
+
+
 def test_too_few_open_nodes_come_before_limits_of_resources(tmp_path: Path) -> None:
     """All nodes of `long` are closed: also for a job that its QOS would hold, `high` with 24 CPUs at most."""
     each = jobs(

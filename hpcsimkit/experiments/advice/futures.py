@@ -358,12 +358,13 @@ class _Asked(SlurmScheduler):
 
     def _follow(self, system: System) -> None:
         if isinstance(system.calendar, Closures) and self.since <= system.now < self.at:
-            self.told = self.reasons(system, {}, self.told)
+            self.told = self.reasons(system, {}, self.told, settled=False)
 
     def schedule(self, system: System) -> None:
         """Tell the reasons of the main loop."""
         if system.now == self.at and not self._asked:
-            self.told, self._asked = self.reasons(system, self.fair_shares, self.told), True
+            self.told = self.reasons(system, self.fair_shares, self.told, settled=True)
+            self._asked = True
         for job in list(system.queue):
             system.reject(job)
 
