@@ -18,6 +18,7 @@ ENCODERS: Catalogue[type[Encoder]] = Catalogue(
         "ClusterImage": "hpcsimkit.agents.cush.encoder:ClusterImage",
         "ExpectedFree": "hpcsimkit.agents.spaces.machine_encoders:ExpectedFree",
         "InspectorFeatures": "hpcsimkit.agents.schedinspector.features:InspectorFeatures",
+        "JobAndHole": "hpcsimkit.agents.spaces.holes:JobAndHole",
         "JobKind": "hpcsimkit.agents.cush.encoder:JobKind",
         "JobMachinePairs": "hpcsimkit.agents.spaces.machine_encoders:JobMachinePairs",
         "JobsAndNodes": "hpcsimkit.agents.dras.encoder:JobsAndNodes",

@@ -34,7 +34,7 @@ MODULE = "module"
 NO_MODULES: Catalogue[type[Any]] = Catalogue("module", "hpcsimkit.modules", {})
 """Modules of the kit: there are none, all are of users."""
 
-OF_TWO = ("inspector", "gate")
+OF_TWO = ("inspector", "gate", "tester")
 """Seats whose options are yes and no."""
 
 

@@ -20,6 +20,7 @@ import numpy as np
 from hpcsimkit.agents.catalogue import REWARDS
 from hpcsimkit.agents.spaces.encoders import QueueWindow, RequestsAndMachines
 from hpcsimkit.agents.spaces.episodes import Generated, Windows
+from hpcsimkit.agents.spaces.holes import JobAndHole
 from hpcsimkit.agents.spaces.masks import AcceptReject, JobMachine, Slots
 from hpcsimkit.agents.spaces.rewards import MinusMeanBoundedSlowdown, MinusMeanWait
 from hpcsimkit.agents.spaces.running_jobs import RunningJobs
@@ -32,7 +33,9 @@ from hpcsimkit.kernel.decision import External
 from hpcsimkit.kernel.given_policy import GivenPolicy, policy_of
 from hpcsimkit.kernel.pipeline import LIMITS, Pipeline
 from hpcsimkit.kernel.reservation import EASY
+from hpcsimkit.policies.backfill.testing import HoleTests
 from hpcsimkit.policies.one_seat.dispatch import Dispatch
+from hpcsimkit.policies.orders import UNICEF
 from hpcsimkit.policies.placing.placements import BestFit
 from hpcsimkit.policies.preempting.preemptors import PreemptLowerTiers
 from hpcsimkit.workloads import default_workload
@@ -42,7 +45,17 @@ if TYPE_CHECKING:
     from hpcsimkit.envs.environment import SchedulingEnv
     from hpcsimkit.envs.gymnasium_vector import SchedulingVectorEnv
 
-__all__ = ["backfill", "backfiller", "dispatch", "gate", "inspector", "order", "placement", "preemptor"]
+__all__ = [
+    "backfill",
+    "backfiller",
+    "dispatch",
+    "gate",
+    "inspector",
+    "order",
+    "placement",
+    "preemptor",
+    "tester",
+]
 
 GIGABYTE = 10**9
 ATTEMPTS = 100
@@ -198,6 +211,22 @@ def preemptor(
     return usual.environment(slots, jobs, {"render_mode": render_mode, **options})
 
 
+def tester(  # no test of the kit's
+    slots: int = 16,  # noqa: PT028
+    jobs: int = 256,  # noqa: PT028
+    render_mode: str | None = None,  # noqa: PT028
+    **options: Any,
+) -> SchedulingEnv:
+    """Test a job in the hole that reservations leave, for 300 s at most, or not now; reward: that of `order`.
+
+    Parameters are those of :func:`order`; `slots` has no effect.
+    """
+    policy = Pipeline(UNICEF(), backfiller=EASY(), tester=HoleTests())
+    parts = JobAndHole(), AcceptReject(), MinusMeanBoundedSlowdown()
+    usual = Usual("tester", policy, *parts)
+    return usual.environment(slots, jobs, {"render_mode": render_mode, **options})
+
+
 def dispatch(
     slots: int = 10, jobs: int = 200, render_mode: str | None = None, **options: Any
 ) -> SchedulingEnv:
@@ -266,6 +295,7 @@ inspector_vector = partial(_vector, inspector)
 gate_vector = partial(_vector, gate)
 placement_vector = partial(_vector, placement)
 preemptor_vector = partial(_vector, preemptor)
+tester_vector = partial(_vector, tester)
 dispatch_vector = partial(_vector, dispatch)
 
 

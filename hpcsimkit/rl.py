@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     )
     from hpcsimkit.agents.spaces.encoders import QueueWindow, RequestsAndMachines
     from hpcsimkit.agents.spaces.episodes import AnyOf, Fixed, Generated, InTurn, Windows
+    from hpcsimkit.agents.spaces.holes import JobAndHole
     from hpcsimkit.agents.spaces.masks import AcceptReject, JobMachine, QueueSlots, Slots
     from hpcsimkit.agents.spaces.rewards import (
         FinalScore,
@@ -92,6 +93,7 @@ _NAMES = LazyNames(
             "InTurn",
             "Windows",
         ),
+        "agents.spaces.holes": ("JobAndHole",),
         "agents.spaces.masks": (
             "AcceptReject",
             "JobMachine",
@@ -203,6 +205,7 @@ __all__ = [
     "Generated",
     "Improvement",
     "InTurn",
+    "JobAndHole",
     "JobMachine",
     "Mask",
     "MinusMeanBoundedSlowdown",

@@ -130,6 +130,8 @@ class Seat:
     """First job and number of jobs of the trainings; those after them are for the test."""
     cluster: Machines | None = None
     mask: Mapping[str, Any] = field(default_factory=dict)
+    steps: int = 200_000
+    """Decisions of each training."""
 
     def trained(self, seed: int, place: Path) -> Path:
         """Return the folder of a training, which goes on or is complete."""
@@ -148,14 +150,15 @@ class Seat:
             mask=dict(self.mask),
             reward={"name": "Improvement", "baseline": self.policies[0]},
             episodes={"jobs": 256, "warmup": 64},
-            trainer={"algorithm": "ppo", "total_timesteps": STEPS},
+            trainer={"algorithm": "ppo", "total_timesteps": self.steps},
             validation={"windows": 16},
             seed=seed,
         )
-        run = TrainingRun(training, training.workloads(), place / f"{self.stage}-{seed}")
+        folder = place / f"{self.stage}-{seed}"
+        run = TrainingRun(training, training.workloads(), folder)
         if not run.finished:
             run.run(resume=True)
-        return place / f"{self.stage}-{seed}"
+        return folder
 
     def judged(self, folder: Path) -> Evaluated:
         """Return the agent of a training beside the baselines on windows of later jobs."""
@@ -169,9 +172,6 @@ class Seat:
         }
         return evaluate(folder / "best.hpcsim", log, self.policies, self.cluster, **how)
 
-
-STEPS = 200_000
-"""Decisions of each training."""
 
 SEATS = (
     Seat("gate", LOGS["KTH-SP2"], ["fcfs+easy"], (0, 22_780)),
@@ -193,9 +193,21 @@ SEATS = (
 """The last month of openb fills two of its machines in bursts."""
 
 
-def of_seats(place: Path = Path("results/seats")) -> Table:
-    """Agents at three seats, three seeds each, on windows of jobs that no training has seen."""
-    return Table.of([_row_of(seat, place) for seat in SEATS])
+TESTERS = (
+    Seat(
+        "tester",
+        LOGS["SDSC-SP2"],
+        ["unicef+easy+tests(seconds=300)", "unicef+easy"],
+        (0, 43_235),
+        steps=50_000,
+    ),
+)
+"""Agents that decide about tests, beside tests of all jobs and of none."""
+
+
+def of_seats(seats: Sequence[Seat] = SEATS, place: Path = Path("results/seats")) -> Table:
+    """Agents at some seats, three seeds each, on windows of jobs that no training has seen."""
+    return Table.of([_row_of(seat, place) for seat in seats])
 
 
 def _row_of(seat: Seat, place: Path) -> dict[str, str]:
@@ -247,20 +259,6 @@ def of_logs(policies: Sequence[str], logs: Mapping[str, int | None]) -> Table:
     return Table(["policy", *logs], rows)
 
 
-def of_optima() -> Table:
-    """Share of the way from chance to the optimum that trainings at their shipped settings come."""
-    from tests.agents.known_optimum import PRESETS, way
-
-    rows = []
-    for name, preset in PRESETS.items():
-        began = time.process_time()
-        found = [way(preset, seed) for seed in range(3)]
-        seconds = (time.process_time() - began) / len(found)
-        ways = (f"{each:.0%}".replace("%", " %") for each in found)
-        rows.append([f"`{name}`", _grouped(preset.decisions), f"{seconds:.0f}", *ways])
-    return Table(["algorithm", "decisions", "seconds", "seed 0", "seed 1", "seed 2"], rows)
-
-
 def of_dras_times() -> Table:
     """Processor times of DRAS's networks on machines of three sizes."""
     from tests.agents.dras_times import rows
@@ -268,33 +266,55 @@ def of_dras_times() -> Table:
     return Table(["machine", "learner", "weights", "a decision [ms]", "an update [ms]"], list(rows()))
 
 
-TABLES: Mapping[str, Callable[[], Table]] = {
-    "headroom": partial(of_logs, HEADROOM, dict.fromkeys(list(LOGS)[:4])),
-    "ageing": partial(of_logs, AGEING, PASTS),
-    "preemption": of_preemption,
-    "advice": of_advice,
-    "seats": of_seats,
-    "dras-times": of_dras_times,
-    **{f"guards-{log}": partial(of_guards, log) for log in ("KTH-SP2", "SDSC-SP2")},
-}
-"""Functions that simulate the tables, by name."""
+def of_optima(names: Sequence[str]) -> Table:
+    """Share of the way from chance to a known optimum that trainings at their shipped settings come."""
+    from tests.agents.known_optimum import PRESETS, way
+
+    found = {name: (f"`{name}`", _grouped(PRESETS[name].decisions)) for name in names}
+    rows = [[*cells, *_ways(name, partial(way, PRESETS[name]))] for name, cells in found.items()]
+    return Table(["algorithm", "decisions", "seed 0", "seed 1", "seed 2"], rows)
 
 
 def of_optima_of_seats() -> Table:
     """Share of the way that trainings at other seats than that of the order come."""
     from tests.agents.known_optima_of_seats import SEAT_PRESETS
 
-    rows = []
-    for name, way in SEAT_PRESETS.items():
+    rows = [[f"`{name}`", *_ways(name, way)] for name, way in SEAT_PRESETS.items()]
+    return Table(["agent", "seed 0", "seed 1", "seed 2"], rows)
+
+
+def _ways(name: str, way: Callable[[int], float]) -> list[str]:
+    """Return the shares of the way with each of three seeds; show them and the processor time at once."""
+    found = []
+    for seed in range(3):
         began = time.process_time()
-        found = [way(seed, 1.0) for seed in range(3)]
-        seconds = (time.process_time() - began) / len(found)
-        rows.append([f"`{name}`", f"{seconds:.0f}", *(f"{each:.0%}".replace("%", " %") for each in found)])
-    return Table(["agent", "seconds", "seed 0", "seed 1", "seed 2"], rows)
+        found.append(f"{way(seed):.0%}".replace("%", " %"))
+        print(name, seed, found[-1], f"{time.process_time() - began:.0f} s", file=sys.stderr, flush=True)
+    return found
 
 
-FURTHER: Mapping[str, Callable[[], Table]] = {"optima": of_optima, "optima-of-seats": of_optima_of_seats}
-"""Tables of which a page has only a part."""
+OF_DRAS = ("dras-dql", "dras-pg", "dras-a2c", "dras-ppo")
+OF_THE_KIT = ("ppo", "a2c", "pg", "dql", "cem", "maskable-ppo", "sb3-ppo")
+"""Names of the trainings at the seat of the order, whose optima are known."""
+
+TABLES: Mapping[str, Callable[[], Table]] = {
+    "headroom": partial(of_logs, HEADROOM, dict.fromkeys(list(LOGS)[:4])),
+    "ageing": partial(of_logs, AGEING, PASTS),
+    "preemption": of_preemption,
+    "advice": of_advice,
+    "seats": of_seats,
+    "tester": partial(of_seats, TESTERS),
+    "optima": partial(of_optima, OF_THE_KIT),
+    "dras-times": of_dras_times,
+    **{f"guards-{log}": partial(of_guards, log) for log in ("KTH-SP2", "SDSC-SP2")},
+}
+"""Functions that simulate the tables, by name."""
+
+FURTHER: Mapping[str, Callable[[], Table]] = {
+    "optima-of-dras": partial(of_optima, OF_DRAS),
+    "optima-of-seats": of_optima_of_seats,
+}
+"""Tables of which no page has all."""
 
 
 if __name__ == "__main__":

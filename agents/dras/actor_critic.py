@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
-from math import sqrt
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from hpcsimkit.agents.dras.policy_gradient import policy_gradient_loss
+from hpcsimkit.agents.dras.policy_gradient import (
+    PastScale,
+    choices_among,
+    entropy_of,
+    policy_gradient_loss,
+)
 from hpcsimkit.agents.dras.torch_network import RowFilterNetwork
 from hpcsimkit.agents.dras.trainer import DrasSettings, DrasTrainer, Floats, Scoring, Steps
-from hpcsimkit.agents.networks.torch_networks import masked_log_probabilities
 from hpcsimkit.agents.ranges import NonNegative
 from hpcsimkit.agents.training.trainer import State
 
-__all__ = ["DrasA2C", "DrasA2CSettings", "PastScale", "entropy_of"]
+__all__ = ["DrasA2C", "DrasA2CSettings"]
 
 
 @dataclass(frozen=True)
@@ -42,47 +44,6 @@ class DrasA2CSettings(DrasSettings):
     vf_coef: NonNegative = 0.5
     bootstrap: bool = False
     scaled: bool = True
-
-
-class PastScale:
-    """Mean and standard deviation of all past returns.
-
-    Examples
-    --------
-    >>> past = PastScale()
-    >>> past.add([2.0, 6.0])
-    >>> past.mean, round(past.deviation, 3)
-    (4.0, 2.828)
-    """
-
-    def __init__(self, count: int = 0, mean: float = 0.0, squares: float = 0.0) -> None:
-        self.count = count
-        self.mean = mean
-        self.squares = squares
-
-    def add(self, returns: Iterable[float]) -> None:
-        """Add returns (Welford's method)."""
-        for value in returns:
-            self.count += 1
-            away = value - self.mean
-            self.mean += away / self.count
-            self.squares += away * (value - self.mean)
-
-    @property
-    def deviation(self) -> float:
-        """Standard deviation; 1 for fewer than two returns, or equal ones."""
-        variance = self.squares / (self.count - 1) if self.count > 1 else 0.0
-        return sqrt(variance) if variance > 0 else 1.0
-
-
-def entropy_of(scores: torch.Tensor, valid: torch.Tensor) -> torch.Tensor:
-    """Return the entropy of the policy over the valid actions [nats], shape (steps,).
-
-    >>> entropy_of(torch.zeros(1, 3), torch.tensor([[True, True, False]])).exp().round(decimals=4).tolist()
-    [2.0]
-    """
-    logarithms = masked_log_probabilities(scores, valid)
-    return -(logarithms.exp() * logarithms).sum(dim=1)
 
 
 class DrasA2C(DrasTrainer):
@@ -139,12 +100,7 @@ class DrasA2C(DrasTrainer):
         if not self.settings.scaled:
             return steps, returns
         self.past.add(returns.tolist())
-        choices = steps.valid.sum(dim=1) > 1
-        kept = steps._replace(
-            observations=steps.observations[choices],
-            valid=steps.valid[choices],
-            actions=steps.actions[choices],
-        )
+        kept, choices = choices_among(steps)
         return kept, (returns[choices] - self.past.mean) / self.past.deviation
 
     def scores_and_values(self, observations: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:

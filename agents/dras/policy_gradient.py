@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from math import sqrt
 
 import numpy as np
 import torch
@@ -12,14 +13,35 @@ from numpy.typing import NDArray
 from hpcsimkit.agents.dras.torch_network import RowFilterNetwork
 from hpcsimkit.agents.dras.trainer import DrasSettings, DrasTrainer, Floats, Scoring, Steps
 from hpcsimkit.agents.networks.torch_networks import masked_log_probabilities
+from hpcsimkit.agents.ranges import NonNegative
 from hpcsimkit.agents.training.trainer import State
 
-__all__ = ["DrasPG", "DrasPGSettings", "PastReturns", "policy_gradient_loss"]
+__all__ = [
+    "DrasPG",
+    "DrasPGSettings",
+    "PastReturns",
+    "PastScale",
+    "choices_among",
+    "entropy_of",
+    "policy_gradient_loss",
+]
 
 
 @dataclass(frozen=True)
 class DrasPGSettings(DrasSettings):
-    """Settings of DRAS-PG: only the common ones."""
+    """Settings of DRAS-PG.
+
+    Parameters
+    ----------
+    ent_coef : float
+        Coefficient of the policy's entropies [nats] in the loss. (In the paper there is no such term.)
+    scaled : bool
+        Whether advantages are divided by their standard deviation so far, the loss is a mean, and decisions
+        with a single valid action are left out. (The paper says nothing of it.) Default: False.
+    """
+
+    ent_coef: NonNegative = 0.0
+    scaled: bool = False
 
 
 class PastReturns:
@@ -53,6 +75,56 @@ class PastReturns:
         for place, value in enumerate(returns):
             self.sums[place] += value
             self.counts[place] += 1
+
+
+class PastScale:
+    """Mean and standard deviation of all past returns.
+
+    Examples
+    --------
+    >>> past = PastScale()
+    >>> past.add([2.0, 6.0])
+    >>> past.mean, round(past.deviation, 3)
+    (4.0, 2.828)
+    """
+
+    def __init__(self, count: int = 0, mean: float = 0.0, squares: float = 0.0) -> None:
+        self.count = count
+        self.mean = mean
+        self.squares = squares
+
+    def add(self, returns: Iterable[float]) -> None:
+        """Add returns (Welford's method)."""
+        for value in returns:
+            self.count += 1
+            away = value - self.mean
+            self.mean += away / self.count
+            self.squares += away * (value - self.mean)
+
+    @property
+    def deviation(self) -> float:
+        """Standard deviation; 1 for fewer than two returns, or equal ones."""
+        variance = self.squares / (self.count - 1) if self.count > 1 else 0.0
+        return sqrt(variance) if variance > 0 else 1.0
+
+
+def choices_among(steps: Steps) -> tuple[Steps, torch.Tensor]:
+    """Return the decisions with several valid actions, and which these are: bool, shape (steps,)."""
+    choices = steps.valid.sum(dim=1) > 1
+    kept = steps._replace(
+        observations=steps.observations[choices], valid=steps.valid[choices], actions=steps.actions[choices]
+    )
+    return kept, choices
+
+
+def entropy_of(scores: torch.Tensor, valid: torch.Tensor) -> torch.Tensor:
+    """Return the entropy of the policy over the valid actions [nats], shape (steps,).
+
+    >>> entropy_of(torch.zeros(1, 3), torch.tensor([[True, True, False]])).exp().round(decimals=4).tolist()
+    [2.0]
+    """
+    logarithms = masked_log_probabilities(scores, valid)
+    return -(logarithms.exp() * logarithms).sum(dim=1)
 
 
 def policy_gradient_loss(scores: torch.Tensor, steps: Steps, advantages: torch.Tensor) -> torch.Tensor:
@@ -93,7 +165,7 @@ class DrasPG(DrasTrainer):
     def build(self, seed: int) -> None:
         """Create the network, and an empty baseline."""
         super().build(seed)
-        self.past = PastReturns()
+        self.past, self.scale = PastReturns(), PastScale()
 
     def make(self) -> RowFilterNetwork:
         """Return a network with a score per slot."""
@@ -104,18 +176,34 @@ class DrasPG(DrasTrainer):
         return self.drawn(network, seen, actions)
 
     def learn(self, steps: Steps) -> dict[str, float]:
-        """Take one gradient step."""
+        """Take one gradient step; with `scaled` and without a choice among the decisions, none."""
         returns = steps.returns(self.settings.gamma)
         baseline = torch.from_numpy(self.past.baseline(len(returns))).to(returns)
-        loss = policy_gradient_loss(self.networks.outputs(steps.observations), steps, returns - baseline)
-        self.descend(loss)
         self.past.add(returns.tolist())
-        return {"loss": loss.item()}
+        advantages = returns - baseline
+        if self.settings.scaled:
+            self.scale.add(advantages.tolist())
+            steps, choices = choices_among(steps)
+            advantages = advantages[choices] / self.scale.deviation
+        return self._improve(steps, advantages) if len(advantages) else {}
+
+    def _improve(self, steps: Steps, advantages: torch.Tensor) -> dict[str, float]:
+        """Take one gradient step; return the measures."""
+        settings, count = self.settings, len(advantages)
+        scores = self.networks.outputs(steps.observations)
+        policy = policy_gradient_loss(scores, steps, advantages)
+        loss = policy
+        if settings.ent_coef:
+            loss = policy - settings.ent_coef * entropy_of(scores, steps.valid).sum()
+        self.descend(loss / count if settings.scaled else loss)
+        return {"loss": policy.item()}
 
     def state(self) -> State:
-        """Return the baseline."""
-        return State({}, {"sums": self.past.sums, "counts": self.past.counts})
+        """Return the baseline, and the scale of the advantages."""
+        about = {"sums": self.past.sums, "counts": self.past.counts, "scale": dict(vars(self.scale))}
+        return State({}, about)
 
     def restore(self, state: State) -> None:
-        """Restore the baseline."""
+        """Restore the baseline, and the scale of the advantages."""
         self.past = PastReturns(state.about["sums"], state.about["counts"])
+        self.scale = PastScale(**state.about.get("scale", {}))

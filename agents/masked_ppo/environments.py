@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from copy import copy
+from dataclasses import replace
 
 import numpy as np
 
@@ -22,9 +23,10 @@ from hpcsimkit.agents.masked_ppo.published import RunningMeanWait, RunningUtilis
 from hpcsimkit.agents.networks.numpy_networks import SlotScores
 from hpcsimkit.agents.spaces.encoders import RequestsAndMachines
 from hpcsimkit.agents.spaces.episodes import AnyOf, Fixed
+from hpcsimkit.agents.spaces.machine_encoders import JobMachinePairs
 from hpcsimkit.agents.spaces.masks import JobMachine
 from hpcsimkit.agents.spaces.prospects import PairProspects, past_run_times
-from hpcsimkit.agents.spaces.rewards import Improvement
+from hpcsimkit.agents.spaces.rewards import Improvement, MinusMeanWait
 from hpcsimkit.agents.training.ppo import PPOSettings
 from hpcsimkit.envs.environment import SchedulingEnv
 from hpcsimkit.envs.interfaces import Reward
@@ -36,11 +38,13 @@ from hpcsimkit.policies.one_seat.dispatch import Dispatch
 
 __all__ = [
     "BASELINE",
+    "SCALED",
     "SETTINGS",
     "OnlyThePast",
     "first_weights",
     "improved_environment",
     "published_environment",
+    "scaled_environment",
     "untrained",
 ]
 
@@ -68,6 +72,9 @@ SETTINGS = PPOSettings(
 
 Its update equals that of MaskablePPO (a test compares them) and takes half the time.
 """
+
+SCALED = replace(SETTINGS, clip_range_vf=None)
+"""Settings for :func:`scaled_environment`."""
 
 METRICS: Mapping[str, Reward] = {"wait": RunningMeanWait(), "utilisation": RunningUtilisation()}
 """Training rewards by metric."""
@@ -97,6 +104,40 @@ def published_environment(jobs: Workload, metric: str) -> SchedulingEnv:
         METRICS[metric],
         stage="dispatch",
         skip=False,  # the running mean gives a reward at every step, even without a choice
+    )
+
+
+def scaled_environment(days: Sequence[Workload], time_scale: float = 3600.0) -> SchedulingEnv:
+    """Return the environment of an agent that is as published, but for the scale of what it sees and is paid.
+
+    Raw observations hold memory in kB beside times in seconds. Sums of millions saturate the hyperbolic
+    tangents of the network whatever the times are, so that it learns nothing of them, not even from other
+    rewards. With these observations it also learns from the published rewards.
+
+    Parameters
+    ----------
+    days : sequence of Workload
+        Training days, drawn by chance.
+    time_scale : float
+        Unit of time in observations and rewards [s], > 0. Default: an hour.
+
+    Examples
+    --------
+    >>> from hpcsimkit import Workload
+    >>> needs = {"cpus": [4], "gpus": [0], "memory": [10**9]}
+    >>> times = {"submit_time": [0], "run_time": [5], "nodes": [1]}
+    >>> day = Workload({**times, **needs}, resources=tuple(needs))
+    >>> scaled_environment([day]).encoder.shape
+    (90, 10)
+    """
+    machines, resources = NINE_MACHINES.capacity.shape
+    return SchedulingEnv(
+        AnyOf(days, NINE_MACHINES),
+        Dispatch(External(), slots=SLOTS),
+        JobMachinePairs(SLOTS, machines, resources, time_scale),
+        JobMachine(SLOTS, machines),
+        MinusMeanWait(scale=time_scale),
+        stage="dispatch",
     )
 
 

@@ -2,12 +2,38 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
+import numpy as np
 import torch
+from numpy.typing import NDArray
 
+from hpcsimkit.agents.networks.numpy_networks import Network
 from hpcsimkit.agents.networks.torch_networks import masked_log_probabilities
-from hpcsimkit.agents.training.on_policy import Batch, OnPolicyTrainer, normalised
+from hpcsimkit.agents.ranges import Count, NonNegative, Share
+from hpcsimkit.agents.training.on_policy import Batch, Floats, OnPolicyTrainer, Settings, normalised
+from hpcsimkit.agents.training.returns import discounted_returns
 
-__all__ = ["A2C", "PolicyGradient", "policy_gradient_loss"]
+__all__ = ["A2C", "A2CSettings", "PolicyGradient", "PolicyGradientSettings", "policy_gradient_loss"]
+
+
+@dataclass(frozen=True)
+class A2CSettings(Settings):
+    """Settings of A2C: rounds are short and steps are large, since each round is a single gradient step."""
+
+    learning_rate: NonNegative = 3e-3
+    n_steps: Count = 16
+
+
+@dataclass(frozen=True)
+class PolicyGradientSettings(A2CSettings):
+    """Settings of the policy gradient: each round is a gradient step on whole episodes, without a critic."""
+
+    learning_rate: NonNegative = 1e-3
+    whole_episodes: bool = True
+    gae_lambda: Share = 1.0
+    ent_coef: NonNegative = 0.1
+    vf_coef: NonNegative = 0.0
 
 
 def policy_gradient_loss(chosen: torch.Tensor, advantages: torch.Tensor) -> torch.Tensor:
@@ -23,6 +49,7 @@ class A2C(OnPolicyTrainer):
     """A2C: one gradient step per round, with a critic as the baseline."""
 
     algorithm = "a2c"
+    settings: A2CSettings
 
     def learn(self, batch: Batch) -> dict[str, float]:
         """Take one gradient step over all steps."""
@@ -42,13 +69,24 @@ class A2C(OnPolicyTrainer):
 
 
 class PolicyGradient(A2C):
-    """Policy gradient (REINFORCE: Williams, 1992) with the mean return of the round as the baseline.
+    """Policy gradient (REINFORCE: Williams, 1992).
 
-    There is no bootstrapping from a critic: use ``gae_lambda=1`` and rounds longer than episodes.
+    The baseline of a decision is the mean return from the same move on, over the parallel episodes of the
+    round: returns differ more by the place in an episode than by what was done there.
     """
 
     algorithm = "pg"
+    settings: PolicyGradientSettings
 
-    def weights(self, batch: Batch) -> torch.Tensor:
-        """Return the returns, normalised over the round."""
-        return normalised(batch.returns)
+    def expected(
+        self,
+        critic: Network,
+        seen: Floats,
+        played: NDArray[np.bool_],
+        rewards: Floats,
+        over: NDArray[np.bool_],
+    ) -> Floats:
+        """Return the mean return from each move on, over the episodes."""
+        none_after = np.zeros(played.shape[1], dtype=np.float32)
+        returns = discounted_returns(rewards, over, none_after, self.settings.gamma)
+        return returns.mean(axis=1, keepdims=True, where=played) * played

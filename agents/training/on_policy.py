@@ -189,8 +189,7 @@ class OnPolicyTrainer(NetworkTrainer):
         settings = self.settings
         seen, *done = self._rollouts[0].taken()
         played, rewards, over, cut = self._rollouts[1].taken()
-        values = np.zeros(played.shape, dtype=np.float32)
-        values[played] = critic.many(seen)[:, 0]
+        values = self.expected(critic, seen, played, rewards, over)
         after = critic.many(self.observations)[:, 0] * (not settings.whole_episodes)
         earned = rewards, values, over, after, settings.gamma
         advantages, targets = advantages_and_targets(earned, settings.gae_lambda, settings.value_gae_lambda)
@@ -200,6 +199,29 @@ class OnPolicyTrainer(NetworkTrainer):
             kept = ~_of_cut_off(over, cut)[played]
             columns = [column[kept] for column in columns]
         return Batch(*(torch.from_numpy(column).to(self.device) for column in columns))
+
+    def expected(
+        self,
+        critic: Network,
+        seen: Floats,
+        played: NDArray[np.bool_],
+        rewards: Floats,
+        over: NDArray[np.bool_],
+    ) -> Floats:
+        """Return the expected return from each move of each episode on, here by the critic.
+
+        Parameters
+        ----------
+        critic : Network
+            Current critic.
+        seen : array of float32
+            Observations, one per step.
+        played, rewards, over : array, shape (moves, episodes)
+            Whether a decision was taken, its reward, and whether the episode ended with it.
+        """
+        values = np.zeros(played.shape, dtype=np.float32)
+        values[played] = critic.many(seen)[:, 0]
+        return values
 
     def act(
         self, actor: Network, observations: Floats, valid: NDArray[np.bool_]

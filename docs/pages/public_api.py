@@ -97,7 +97,8 @@ TASKS: dict[str, dict[str, tuple[str, ...]]] = {
             *("Encoder", "QueueWindow", "RequestsAndMachines", "Mask", "Slots", "QueueSlots"),
             *("AcceptReject", "JobMachine", "Reward", "MinusMeanWait", "MinusMeanBoundedSlowdown"),
             *("FinalScore", "Improvement", "Utilisation", "Episodes", "Windows", "Generated", "Fixed"),
-            *("InTurn", "AnyOf", "Dispatch", "TwoLevel", "OneJob", "RunningJobs", "Places", "Flat"),
+            *("InTurn", "AnyOf", "Dispatch", "TwoLevel", "OneJob", "RunningJobs", "JobAndHole", "Places"),
+            "Flat",
         ),
     },
     "Train and use an agent": {

@@ -42,7 +42,12 @@ def reproduce(
         typer.Option("--quick", help="Run a small version, which takes less than 10 minutes on 2 cores."),
     ] = False,
     full: Annotated[
-        bool, typer.Option("--full", help="Simulate Theta in full size instead of a tenth (dras only).")
+        bool,
+        typer.Option(
+            "--full",
+            help="Simulate Theta in full size instead of a tenth (dras); simulate also each new rule alone, "
+            "and more rivals (winning).",
+        ),
     ] = False,
     rivals: Annotated[
         bool,

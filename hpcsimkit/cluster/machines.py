@@ -419,11 +419,9 @@ class Machines(Cluster[MachineLevel, Allocation]):
     def fitting(self, queue: JobQueue, level: MachineLevel) -> Candidates:
         """Return (job, number of its need, estimate) of the queued jobs that fit, in policy order."""
         if len(queue.jobs) < DEEP and queue.stored_in_order:
-            numbers = sorted(set(queue.sizes))
-            fits = self.needs.fit(np.array(numbers, dtype=np.int64), level).tolist()
-            if True not in fits:
+            fitting = self.needs.fitting(set(queue.sizes), level)
+            if not fitting:
                 return []
-            fitting = {number for number, enough in zip(numbers, fits, strict=True) if enough}
             waiting = zip(queue.jobs, queue.sizes, queue.estimates, strict=True)
             return [candidate for candidate in waiting if candidate[1] in fitting]
         rows, sizes, estimates = queue.table

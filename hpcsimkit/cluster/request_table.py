@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -31,6 +33,8 @@ class NeedTable:
         self._rows = np.zeros((16, resources + 3), dtype=np.int64)  # amounts, nodes, type of check, mask
         self._masks = np.ones((1, machines), dtype=np.bool_)  # allowed machines: all, or by constraint
         self._mask_of: dict[bytes, int] = {self._masks.tobytes(): 0}
+        self._refused: set[int] = set()
+        self._refused_at: MachineLevel | None = None
 
     def __len__(self) -> int:
         return len(self.needs)
@@ -86,6 +90,18 @@ class NeedTable:
         for place in np.flatnonzero(judged == BY_ITSELF).tolist():
             fits[place] = self.needs[numbers[place]].fits(level)
         return fits
+
+    def fitting(self, numbers: Collection[int], level: MachineLevel) -> set[int]:
+        """Return the numbers of the needs that fit a level, among some."""
+        # What has not fitted does not fit while capacity only falls, as when one machine fails after another.
+        if self._refused_at is None or (level > self._refused_at).any():
+            self._refused.clear()
+        asked = sorted(number for number in numbers if number not in self._refused)
+        fits = self.fit(np.array(asked, dtype=np.int64), level).tolist() if asked else ()
+        found = {number for number, enough in zip(asked, fits, strict=True) if enough}
+        self._refused.update(number for number in asked if number not in found)
+        self._refused_at = level
+        return found
 
 
 def _judged(need: Need) -> int:

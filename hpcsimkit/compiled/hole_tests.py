@@ -67,7 +67,7 @@ def take_after_tests(jobs: Jobs, run: Run, stops: Stops | None, stopped: bool, n
 
 
 @called
-def test_behind(
+def fill_with_tests(
     jobs: Jobs, run: Run, rules: Rules, queue: Queue, listing: Listing, tests: Tests, head: int, now: int
 ) -> None:
     """Start the waiting jobs that may be tested beside the reservation of the head, in policy order.

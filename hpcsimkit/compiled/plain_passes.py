@@ -10,7 +10,7 @@ from hpcsimkit.compiled.compilation import called, machine_code, pasted
 from hpcsimkit.compiled.fair_shares import Shares
 from hpcsimkit.compiled.filling import sort_candidates
 from hpcsimkit.compiled.gates import STATE, WAITS, Gates, may_start, start_waiting
-from hpcsimkit.compiled.hole_tests import Tests, test_behind
+from hpcsimkit.compiled.hole_tests import Tests, fill_with_tests
 from hpcsimkit.compiled.listing import BY_RANK, Listing
 from hpcsimkit.compiled.passes import (
     admissible,
@@ -74,7 +74,7 @@ def plain_pass(  # noqa: PLR0913 - parts of the state
     if head >= 0 and rules.backfilling != NONE:
         _backfill(jobs, run, rules, queue, listing, gone, profile, plan, windows, gates, head, count, now)
     if head >= 0 and tests is not None:
-        test_behind(jobs, run, rules, queue, listing, tests, head, now)
+        fill_with_tests(jobs, run, rules, queue, listing, tests, head, now)
 
 
 @pasted

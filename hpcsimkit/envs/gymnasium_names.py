@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 
 __all__ = ["NAMES", "register"]
 
-NAMES = ("order", "backfill", "backfiller", "inspector", "gate", "placement", "preemptor", "dispatch")
+NAMES = (
+    *("order", "backfill", "backfiller", "inspector", "gate", "placement", "preemptor", "tester", "dispatch"),
+)
 """Functions of :mod:`hpcsimkit.agents.standard`, each of which makes an environment."""
 
 REGISTRY = "gymnasium.envs.registration"

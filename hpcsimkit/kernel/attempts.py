@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -92,34 +93,31 @@ def events_of_attempts(events: Sequence[int], jobs: Sequence[int]) -> list[int]:
     >>> events_of_attempts([4, ~4, 4, 7, ~4, ~7], [4, 4, 7])
     [0, -1, 1, 2, -2, -3]
     """
-    current: dict[int, int] = {}
-    for place, job in enumerate(jobs):
-        current.setdefault(job, place)
-    found = []
-    for event in events:
-        if event >= 0:
-            found.append(current[event])
-        else:
-            found.append(~current[~event])
-            current[~event] += 1
-    return found
+    if not len(events):
+        return []
+    each, of_jobs = np.asarray(events), np.asarray(jobs)
+    rows = np.where(each >= 0, each, ~each)
+    # Starts and ends of a job alternate; its attempts follow each other, from the first one on.
+    found = np.empty_like(each)
+    for places in (np.flatnonzero(each >= 0), np.flatnonzero(each < 0)):
+        by_job = places[np.argsort(rows[places], kind="stable")]
+        of_rows = rows[by_job]
+        number = np.arange(len(by_job)) - np.searchsorted(of_rows, of_rows)
+        found[by_job] = np.searchsorted(of_jobs, of_rows) + number
+    return np.where(each >= 0, found, ~found).tolist()
 
 
 def downtime_of(down: Sequence[tuple[int, int, Allocation]]) -> Downtime | None:
     """Return the outages of a run as a table; None if there was none."""
     if not down:
         return None
-    parts = [
-        (start, end, machine, amounts)
-        for start, end, capacity in down
-        for machine, amounts in zip(
-            getattr(capacity, "machines", (0,)), getattr(capacity, "amounts", [[capacity]]), strict=True
-        )
-    ]
-    starts, ends, machines, amounts = zip(*parts, strict=True)
+    starts, ends, capacities = zip(*down, strict=True)
+    machines = [getattr(capacity, "machines", (0,)) for capacity in capacities]
+    amounts = [getattr(capacity, "amounts", [[capacity]]) for capacity in capacities]
+    counts = [len(each) for each in machines]
     return Downtime(
-        start=np.array(starts, dtype=np.int64),
-        end=np.array(ends, dtype=np.int64),
-        machine=np.array(machines, dtype=np.int64),
-        amounts=np.array(amounts, dtype=np.int64),
+        start=np.repeat(np.array(starts, dtype=np.int64), counts),
+        end=np.repeat(np.array(ends, dtype=np.int64), counts),
+        machine=np.array([*chain.from_iterable(machines)], dtype=np.int64),
+        amounts=np.concatenate(amounts).astype(np.int64),
     )

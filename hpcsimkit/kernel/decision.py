@@ -10,10 +10,14 @@ from numpy.typing import NDArray
 
 from hpcsimkit.errors import PolicyError, UsageError, lacking
 from hpcsimkit.jobs.job import Job
+from hpcsimkit.kernel.holes import Hole
 from hpcsimkit.kernel.stage import Stage
 from hpcsimkit.kernel.system import System
 
-__all__ = ["Answering", "Decision", "External"]
+__all__ = ["ABOUT_ONE_JOB", "Answering", "Decision", "External"]
+
+ABOUT_ONE_JOB = ("inspector", "placement", "gate", "tester")
+"""Seats whose decisions are about one job, and whose options are no jobs."""
 
 
 class Decision:
@@ -23,15 +27,17 @@ class Decision:
     ----------
     stage : str
         Name of the seat: ``"order"``, ``"inspector"``, ``"placement"``, ``"backfiller"``,
-        ``"preemptor"`` or ``"gate"``.
+        ``"preemptor"``, ``"gate"`` or ``"tester"``.
     options : sequence
         The valid answers, never empty, built on first access: jobs (order, backfiller, preemptor; a final
-        ``None`` declines, where allowed), ``True`` and ``False`` (inspector, gate), or allocations
-        (placement).
+        ``None`` declines, where allowed), ``True`` and ``False`` (inspector, gate, tester), or
+        allocations (placement).
     system : System
         The state of the simulated cluster, or of the partition to which the decision belongs.
     job : Job or None
-        The job that is inspected, admitted, placed, or does not fit; None for the order.
+        The job that is inspected, admitted, placed, tested, or does not fit; None for the order.
+    seconds : int or None
+        Longest time of the test in question [s]; None at all seats but that of the tester.
 
     Examples
     --------
@@ -43,7 +49,7 @@ class Decision:
     ('order', 2, True)
     """
 
-    __slots__ = ("_build", "_default", "_options", "_rows", "job", "stage", "system")
+    __slots__ = ("_build", "_default", "_hole", "_options", "_rows", "job", "seconds", "stage", "system")
 
     def __init__(
         self,
@@ -53,6 +59,8 @@ class Decision:
         options: Callable[[], Sequence[Any]],
         default: Callable[[], Any],
         rows: NDArray[np.int64] | None = None,
+        seconds: int | None = None,
+        hole: Callable[[], Hole] | None = None,
     ) -> None:
         self.stage = stage
         self.system = system
@@ -61,6 +69,8 @@ class Decision:
         self._default = default
         self._options: Sequence[Any] | None = None
         self._rows = rows
+        self.seconds = seconds
+        self._hole = hole
 
     @property
     def options(self) -> Sequence[Any]:
@@ -79,11 +89,24 @@ class Decision:
             The options are no jobs.
         """
         if self._rows is None:
-            if self.stage in ("inspector", "placement", "gate"):
+            if self.stage in ABOUT_ONE_JOB:
                 raise PolicyError(f"a decision among jobs is needed, found {self!r}")
             rows = [job.index for job in self.options if job is not None]
             self._rows = np.array(rows, dtype=np.int64)
         return self._rows
+
+    @property
+    def hole(self) -> Hole:
+        """The capacity that reservations leave for the test in question, without that of other tests.
+
+        Raises
+        ------
+        PolicyError
+            No test is in question.
+        """
+        if self._hole is None:
+            raise PolicyError(f"a decision on a test is needed, found {self!r}")
+        return self._hole()
 
     @property
     def default(self) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from heapq import merge
 from operator import attrgetter
@@ -87,7 +88,9 @@ class FailureEvents:
         each = (some.outages(run.system.cluster, self._first, rng) for some in sources)
         self._coming = merge(*each, key=attrgetter("start"))
         self._begun: list[Outage] = []  # on machines: those that may not be over yet
-        self._started_on: dict[int, list[int]] = {}  # rows of the jobs that have started, by machine
+        self._started_on: dict[int, list[int]] = defaultdict(
+            list
+        )  # rows of the jobs that have started, by machine
         for _, row, allocation in () if self._counted else run.system.running.entries:
             self.started(row, allocation)
         self._incomplete: list[tuple[Outage, int]] = []  # with the number of nodes that are still in use
@@ -127,7 +130,7 @@ class FailureEvents:
         """Note where a job has started, so that the jobs of a machine that fails are found."""
         if not self._counted:
             for machine in allocation.machines:
-                self._started_on.setdefault(machine, []).append(row)
+                self._started_on[machine].append(row)
 
     def after_end(self) -> None:
         """Take what has become free of nodes that go out of order."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Mapping
 from typing import Protocol
 
@@ -11,7 +12,7 @@ from hpcsimkit.cluster.profile import LevelProfile
 from hpcsimkit.jobs.job import Job
 from hpcsimkit.kernel.system import System
 
-__all__ = ["Hole", "HoleBesideHead", "HoleInProfile"]
+__all__ = ["Hole", "HoleBesideHead", "HoleInProfile", "longest"]
 
 
 class Hole(Protocol):
@@ -22,6 +23,11 @@ class Hole(Protocol):
 
     def take(self, job: Job, seconds: int) -> None:
         """Deduct a job that has just started for some time [s]."""
+
+
+def longest(hole: Hole, job: Job, limit: int) -> int:
+    """Return the longest time for which a job may run now in a hole [s], at most a limit; 0 for none."""
+    return bisect_left(range(1, limit + 1), True, key=lambda seconds: hole.level(job, seconds) is None)
 
 
 class HoleBesideHead:

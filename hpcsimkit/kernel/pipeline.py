@@ -36,7 +36,7 @@ from hpcsimkit.kernel.settling import SettlingBackfiller
 from hpcsimkit.kernel.stage import Stage
 from hpcsimkit.kernel.system import System
 
-__all__ = ["LIMITS", "SEATS", "STAGES", "Pipeline", "ask"]
+__all__ = ["LIMITS", "SEATS", "Pipeline", "ask"]
 
 SEATS = {
     "order": Order,
@@ -46,11 +46,9 @@ SEATS = {
     "estimates": Estimator,
     "preemptor": Preemptor,
     "gate": Admission,
+    "tester": Tester,
 }
 """The seats (decision points) of a pipeline, each with the class of its stage."""
-
-STAGES = {**SEATS, "tester": Tester}
-"""All stages of a pipeline, each with its class: those at seats, and the tester, who is no seat."""
 
 LIMITS = {"order": "window", "backfiller": "max_candidates"}
 """The seats with a limited number of options, each with the parameter of the limit."""
@@ -85,9 +83,9 @@ class Pipeline(Policy):
     gate : Admission or External, optional
         The decision whether a job that is about to start, or to block others, is skipped until the next pass;
         by default none is. On a cluster without partitions.
-    tester : Tester, optional
+    tester : Tester or External, optional
         The choice of waiting jobs that run for a short time in what the reservations leave; by default none.
-        It needs a backfiller that makes reservations.
+        It needs a backfiller that makes reservations. An open seat is asked job by job.
     commit : bool
         Whether the selected job is kept until it starts (as in some published simulators), instead of a new
         selection at every pass. Default: False.
@@ -121,7 +119,7 @@ class Pipeline(Policy):
         estimates: Estimator | None = None,
         preemptor: Preemptor | External | None = None,
         gate: Admission | External | None = None,
-        tester: Tester | None = None,
+        tester: Tester | External | None = None,
         commit: bool = False,
         fitting: bool = False,
         window: int | None = None,
@@ -146,7 +144,7 @@ class Pipeline(Policy):
 
     def _repr_html_(self) -> str:
         """Return a diagram of the stages, for notebooks."""
-        return str(views().pipeline_html(self, STAGES))
+        return str(views().pipeline_html(self, SEATS))
 
     @property
     def queue_order(self) -> Order:
@@ -176,10 +174,9 @@ class Pipeline(Policy):
 
     def check(self) -> None:
         """Check that every stage has the class of its seat and that all numbers are in range."""
-        for seat, kind in STAGES.items():
+        for seat, kind in SEATS.items():
             stage = getattr(self, seat)
-            may_be_open = seat not in ("estimates", "tester")
-            seated = stage.base if isinstance(stage, External) and may_be_open else stage
+            seated = stage.base if isinstance(stage, External) and seat != "estimates" else stage
             if seated is not None and not isinstance(seated, kind):
                 raise UsageError(f"the {seat} of a pipeline needs a {kind.__name__}, found {seated!r}")
         order = self.queue_order
@@ -194,7 +191,7 @@ class Pipeline(Policy):
         if self.preemptor is not None:
             self._check_preemptor(self.preemptor)
         if self.tester is not None:
-            self._check_tester()
+            self._check_tester(self.tester)
         limits = {"window": 1, "max_candidates": 1, "max_interval": 1, "max_rejections": 0}
         for name, least in limits.items():
             value = getattr(self, name)
@@ -210,8 +207,10 @@ class Pipeline(Policy):
         if self.fitting or (isinstance(self.backfiller, Backfiller) and self.backfiller.plans):
             raise UsageError("a preemptor needs a head: neither 'fitting' nor a backfiller that plans")
 
-    def _check_tester(self) -> None:
+    def _check_tester(self, tester: Tester | External) -> None:
         backfiller = self.backfiller
+        if isinstance(tester, External) and tester.base is None:
+            raise UsageError("an open tester seat needs a base, such as tests(seconds=300)")
         filler = backfiller.base or EASY() if isinstance(backfiller, External) else backfiller
         if filler is None or type(filler).hole is Backfiller.hole:
             needed = "tests need a backfiller with reservations that they do not delay (easy, easy-k, ...)"
@@ -227,7 +226,7 @@ class Pipeline(Policy):
         self._fitting: tuple[Level, list[Job], list[Job]] = None, [], []  # a level, some jobs, those that fit
         if isinstance(self.backfiller, External) and self.backfiller.base is None:
             self.backfiller.base = EASY()
-        for stage in (getattr(self, seat) for seat in STAGES):
+        for stage in (getattr(self, seat) for seat in SEATS):
             if stage is not None:
                 stage.reset(system)
         self._filler: Backfiller | None = (
@@ -236,7 +235,7 @@ class Pipeline(Policy):
         self._planned = self._filler if self._filler is not None and self._filler.plans else None
         self._may_be_held = self.gate is not None or system.ledger.gated
         unattended = not (
-            any(isinstance(stage, External) for stage in (self.order, self.placement))
+            any(isinstance(stage, External) for stage in (self.order, self.placement, self.tester))
             or self.inspector
             or self.preemptor
             or self.gate
@@ -357,9 +356,23 @@ class Pipeline(Policy):
         if self.tester is not None:
             yield from self._test(head, system, filler, self.tester)
 
-    def _test(self, head: Job, system: System, filler: Backfiller, tester: Tester) -> Asking:
+    def _test(self, head: Job, system: System, filler: Backfiller, tester: Tester | External) -> Asking:
         """Let jobs behind the head run for a short time."""
-        for job, seconds, level in tester.chosen(head, filler, system):
+        seat = tester if isinstance(tester, External) else None
+        chooser: Tester = tester.base if isinstance(tester, External) else tester
+        for job, seconds, level in chooser.chosen(head, filler, system):
+            if seat is not None:
+                decision = Decision(
+                    "tester",
+                    system,
+                    job,
+                    options=lambda: (True, False),
+                    default=lambda: True,
+                    seconds=seconds,
+                    hole=lambda: filler.hole(head, system),
+                )
+                if not (yield from ask(seat, decision)):
+                    continue
             if (yield from self._admit(job, system)):
                 allocation = yield from self._place(job, level, system)
                 system.start(job, allocation, _TESTED, limit=seconds)

@@ -118,7 +118,8 @@ class Scheduler(Listener):
         self.skipped: list[Job] = []
         self.policy = policy
         self._policy = copy.deepcopy(policy)
-        for part in parts(policy, self._policy):
+        # Each once: an agent that is watched and its watcher have the same heuristic behind them.
+        for part in {id(part): part for part in parts(policy, self._policy)}.values():
             if isinstance(part, Hearing):
                 callbacks.add(part)
         order, estimator = self._order, self._estimator = _queue_parts(self._policy)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, fields
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 from hpcsimkit.errors import UsageError
@@ -89,18 +90,21 @@ def _about(**description: Any) -> dict[str, Option]:
     return {"option": Option(**description)}
 
 
+@cache
 def _textbook() -> EventOrder:
     from hpcsimkit.kernel.event_order import TextbookOrder
 
     return TextbookOrder()
 
 
+@cache
 def _empty_calendar() -> Calendar:
     from hpcsimkit.cluster.calendar import Calendar
 
     return Calendar()
 
 
+@cache
 def _as_stopped() -> Restart:
     from hpcsimkit.kernel.restart import Restart
 
@@ -413,14 +417,14 @@ class Setup:
 
     def _refuse(self, name: str, reason: str) -> None:
         """Raise an error if an option is given."""
-        if getattr(self, name) != _default(name):
+        if not _is_default(name, getattr(self, name)):
             raise UsageError(f"{reason}, found {getattr(self, name)!r}")
 
-    @property
+    @cached_property
     def given(self) -> dict[str, Any]:
         """The options that are not the default, by the name of the field."""
         values = {name: getattr(self, name) for name in OPTIONS}
-        return {name: value for name, value in values.items() if value != _default(name)}
+        return {name: value for name, value in values.items() if not _is_default(name, value)}
 
     @property
     def record(self) -> dict[str, Any]:
@@ -431,7 +435,7 @@ class Setup:
         found: dict[str, Any] = {}
         for name, option in OPTIONS.items():
             value = getattr(self, name)
-            if option.recorded is not None and value != _default(name):
+            if option.recorded is not None and not _is_default(name, value):
                 found |= option.recorded(value)
             elif option.kind is not None and option.decides == "schedule" and name != "seed":
                 found[name] = value
@@ -444,6 +448,7 @@ OPTIONS: dict[str, Option] = {each.name: each.metadata["option"] for each in fie
 _DEFAULTS: dict[str, Any] = {each.name: each.default for each in fields(Setup)}
 
 
-def _default(name: str) -> Any:
+def _is_default(name: str, value: Any) -> bool:
     made = {"event_order": _textbook, "calendar": _empty_calendar, "restart": _as_stopped}.get(name)
-    return _DEFAULTS[name] if made is None else made()
+    default = _DEFAULTS[name] if made is None else made()
+    return value is default or bool(value == default)

@@ -214,6 +214,8 @@ class System(Actions):
     def _estimate_of_attempt(self, job: Job) -> int:
         assert self._estimate_of_job is not None
         row, ledger = job.index, self.ledger
+        if not ledger.attempts[row] and self.restart.checkpoint is None:
+            return self._estimate_of_job(job)
         work = max(self._estimate_of_job(job) - ledger.kept.get(row, 0), 1)
         return self.restart.duration(work, again=ledger.again(row))
 

@@ -16,9 +16,9 @@ import numpy as np
 from hpcsimkit import External, Pipeline, Simulation, Workload
 from hpcsimkit.agents.cush.problem import CushProblem
 from hpcsimkit.agents.cush.trainer import CushSettings, CushTrainer
+from hpcsimkit.agents.masked_ppo.environments import SCALED
 from hpcsimkit.agents.masked_ppo.environments import SETTINGS as MASKED_PPO
 from hpcsimkit.agents.masked_ppo.published import RunningMeanWait
-from hpcsimkit.agents.masked_ppo.settings import PUBLISHED as MASKABLE_PPO
 from hpcsimkit.agents.rlbackfilling.encoder import Candidates
 from hpcsimkit.agents.rlbackfilling.settings import PUBLISHED as BACKFILLER
 from hpcsimkit.agents.schedinspector.features import InspectorFeatures
@@ -26,6 +26,7 @@ from hpcsimkit.agents.schedinspector.settings import PROMPT, PUBLISHED
 from hpcsimkit.agents.seats import ConstantAction, RandomAgent
 from hpcsimkit.agents.spaces.encoders import RequestsAndMachines
 from hpcsimkit.agents.spaces.episodes import Generated
+from hpcsimkit.agents.spaces.machine_encoders import JobMachinePairs
 from hpcsimkit.agents.spaces.masks import AcceptReject, JobMachine, Slots
 from hpcsimkit.agents.spaces.prompt_improvement import PromptImprovement
 from hpcsimkit.agents.spaces.rewards import Improvement, MinusMeanWait
@@ -201,9 +202,9 @@ def wait_of_sets(order: Any, placement: Any) -> float:
     return float(np.mean([each.simulation(policy).run().wait_time.mean() for each in whole_sets()]))
 
 
-def cush(seed: int, share: float) -> float:
+def cush(seed: int, share: float = 1.0) -> float:
     """Return the share of the way of CuSH's two selectors, at the published rates with new sets in each epoch."""
-    settings = CushSettings(epochs=max(1, round(60 * share)), fresh=True)
+    settings = CushSettings(epochs=max(1, round(40 * share)), fresh=True)
     agents = CushTrainer(WHOLE, settings, seed=seed).train()
     chance, best = wait_of_sets(RandomAgent(WHOLE.mask), SuitsKind()), wait_of_sets(SJF(), SuitsKind())
     return (chance - wait_of_sets(agents["order"], agents["placement"])) / (chance - best)
@@ -223,7 +224,7 @@ class SeatPreset(NamedTuple):
     """Encoder, mask and reward."""
     stage: str
 
-    def way(self, seed: int, share: float) -> float:
+    def way(self, seed: int, share: float = 1.0) -> float:
         """Return the share of the way from chance to the optimum after a share of a training."""
         episodes = Generated(self.problem.jobs, self.problem.cluster)
         seat = self.problem.seat(External(skip=self.stage == "backfiller"))
@@ -237,26 +238,29 @@ def _inspector(reward: Reward) -> Sequence[Any]:
 
 
 _UNINSPECTED = Pipeline(order=SJF())
-_PAIRS_OF = (RequestsAndMachines(CANDIDATES, 2), JobMachine(CANDIDATES, 2), RunningMeanWait())
+_PAIRS = JobMachine(CANDIDATES, 2)
+_RAW = (RequestsAndMachines(CANDIDATES, 2), _PAIRS, RunningMeanWait())
+_SCALED = (JobMachinePairs(CANDIDATES, 2, 3, AT_LONGEST), _PAIRS, MinusMeanWait(scale=AT_LONGEST))
+"""Parts of masked PPO as published, and with one scale for all that it sees."""
 
-SEAT_PRESETS: Mapping[str, Callable[[int, float], float]] = {
-    "cush": cush,
-    "schedinspector": SeatPreset(
-        "schedinspector",
-        150_000,
-        PUBLISHED,
-        INSPECTOR,
-        _inspector(Improvement(_UNINSPECTED, "mean_wait_time", "bounded")),
-        "inspector",
-    ).way,
+SEAT_PRESETS: Mapping[str, Callable[..., float]] = {
     "prompt-inspector": SeatPreset(
         "prompt-inspector",
-        100_000,
+        250_000,
         PROMPT,
         INSPECTOR,
         _inspector(PromptImprovement(_UNINSPECTED, "mean_wait_time", "bounded")),
         "inspector",
     ).way,
+    "schedinspector": SeatPreset(
+        "schedinspector",
+        300_000,
+        PUBLISHED,
+        INSPECTOR,
+        _inspector(Improvement(_UNINSPECTED, "mean_wait_time", "bounded")),
+        "inspector",
+    ).way,
+    "masked-ppo-scaled": SeatPreset("ppo", 60_000, SCALED, DISPATCH, _SCALED, "dispatch").way,
     "rlbackfilling": SeatPreset(
         "spinning-up-ppo",
         60_000,
@@ -265,9 +269,17 @@ SEAT_PRESETS: Mapping[str, Callable[[int, float], float]] = {
         (Candidates(CANDIDATES, AT_LONGEST), Slots(CANDIDATES), MinusMeanWait(scale=AT_LONGEST)),
         "backfiller",
     ).way,
-    "masked-ppo": SeatPreset("ppo", 100_000, MASKED_PPO, DISPATCH, _PAIRS_OF, "dispatch").way,
-    "masked-ppo, by SB3": SeatPreset(
-        "maskable-ppo", 60_000, MASKABLE_PPO, DISPATCH, _PAIRS_OF, "dispatch"
-    ).way,
+    "cush": cush,
 }
 """Functions of a seed and the share of a training that return the share of the way, by name."""
+
+AS_PUBLISHED: Mapping[str, Callable[..., float]] = {
+    "masked-ppo": SeatPreset("ppo", 60_000, MASKED_PPO, DISPATCH, _RAW, "dispatch").way,
+    "masked-ppo, scaled observations": SeatPreset(
+        "ppo", 60_000, MASKED_PPO, DISPATCH, (_SCALED[0], *_RAW[1:]), "dispatch"
+    ).way,
+    "masked-ppo, scaled rewards": SeatPreset(
+        "ppo", 60_000, SCALED, DISPATCH, (_RAW[0], *_SCALED[1:]), "dispatch"
+    ).way,
+}
+"""Trainings of masked PPO as published, and with one part scaled: what it does not see, it cannot learn."""

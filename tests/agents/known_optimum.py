@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hpcsimkit import External, Pipeline, Simulation, Workload
-from hpcsimkit.agents.dras.settings import TRAINED, dras_environment
+from hpcsimkit.agents.dras.settings import STEADY, dras_environment
 from hpcsimkit.agents.seats import RandomChoice, play
 from hpcsimkit.agents.spaces.encoders import QueueWindow
 from hpcsimkit.agents.spaces.episodes import Generated
@@ -44,23 +44,23 @@ class Preset(NamedTuple):
     @property
     def settings(self) -> Mapping[str, Any]:
         """What the kit itself sets, for agents of a paper."""
-        return TRAINED[self.algorithm] if self.of_dras else {}
+        return STEADY[self.algorithm] if self.of_dras else {}
 
 
 PRESETS = {
     each.algorithm: each
     for each in (
         Preset("dras-dql", 30_000),
-        Preset("dras-pg", 90_000),
-        Preset("dras-a2c", 120_000),
-        Preset("dras-ppo", 90_000),
-        Preset("ppo", 100_000),
-        Preset("a2c", 100_000),
-        Preset("pg", 100_000),
+        Preset("dras-pg", 200_000),
+        Preset("dras-a2c", 150_000),
+        Preset("dras-ppo", 100_000),
+        Preset("ppo", 200_000),
+        Preset("a2c", 250_000),
+        Preset("pg", 250_000),
         Preset("dql", 50_000, fitting=True),
         Preset("cem", 20_000),
-        Preset("maskable-ppo", 100_000),
-        Preset("sb3-ppo", 100_000),
+        Preset("maskable-ppo", 200_000),
+        Preset("sb3-ppo", 200_000),
     )
 }
 

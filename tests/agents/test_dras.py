@@ -17,7 +17,7 @@ from hpcsimkit.agents.dras.network import JobValues, RowFilter, shapes
 from hpcsimkit.agents.dras.policy_gradient import DrasPG, DrasPGSettings
 from hpcsimkit.agents.dras.ppo import DrasPPO, DrasPPOSettings
 from hpcsimkit.agents.dras.q_learning import DrasDQL, DrasDQLSettings
-from hpcsimkit.agents.dras.settings import decima_environment, dras_environment
+from hpcsimkit.agents.dras.settings import STEADY, decima_environment, dras_environment
 from hpcsimkit.agents.dras.torch_network import JobValuesNetwork, RowFilterNetwork
 from hpcsimkit.agents.dras.trainer import SNAPSHOTS, DrasTrainer, Steps
 from hpcsimkit.agents.spaces.episodes import InTurn
@@ -316,10 +316,84 @@ def test_without_a_choice_nothing_is_learned() -> None:
     assert learner.network() == before
 
 
-@pytest.mark.parametrize("name", LEARNERS)
-def test_a_stopped_training_goes_on_bit_for_bit(name: str, tmp_path: Path) -> None:
-    whole = trainer(name).train()
-    stopped = trainer(name)
+def test_scaled_advantages_and_losses_of_the_policy_gradient_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Advantages are divided by their deviation so far, a decision without a choice is left out; a mean loss."""
+    learner: Any = trainer("dras-pg", gamma=0.5, scaled=True, ent_coef=0.1)
+    learner.begin()
+    learner.past.add([0.25])
+    learner.scale.add([1.0])
+    steps = some_steps()
+    steps.valid[1] = torch.tensor([True, False, False, False])
+    above = np.array([0.875 - 0.25, 0.75, 1.0])  # of later decisions nothing is known: their baseline is 0
+    scaled = (above / np.append(above, 1.0).std(ddof=1))[[0, 2]]
+    losses: list[float] = []
+    monkeypatch.setattr(learner, "descend", lambda loss: losses.append(loss.item()))
+    with torch.no_grad():
+        scores = learner.networks.outputs(steps.observations).double()[[0, 2]]
+    logs = scores.masked_fill(~steps.valid[[0, 2]], -torch.inf).log_softmax(1).numpy()
+    entropies = [-(np.exp(row) * row).sum() for row in (each[np.isfinite(each)] for each in logs)]
+    learner.learn(steps)
+    expected = -(logs[[0, 1], [2, 3]] * scaled).sum() - 0.1 * sum(entropies)
+    assert losses == [pytest.approx(expected / 2, rel=1e-4)]
+    steps.valid[:, 1:] = False
+    assert learner.learn(steps) == {} and len(losses) == 1
+
+
+def test_a_second_network_evaluates_what_the_first_one_chooses(monkeypatch: pytest.MonkeyPatch) -> None:
+    learner: Any = trainer("dras-dql", target_every=2)
+    learner.begin()
+    steps, rng = some_steps(), np.random.default_rng(1)
+    with torch.no_grad():
+        learner.vector_of_weights += torch.from_numpy(
+            rng.normal(size=len(learner.vector_of_weights)).astype(np.float32)
+        )
+        values = learner.networks.outputs(steps.observations)[[0, 1, 2], steps.actions].numpy()
+        first, second = (each.outputs(steps.following).numpy() for each in (learner.networks, learner.target))
+    best = [int(first[0, :2].argmax()), int(first[1].argmax())]
+    assert any(second[row].argmax() != action for row, action in enumerate(best)), "the two disagree"
+    later = np.array([second[0, best[0]], second[1, best[1]], 0.0])
+    targets = steps.rewards.numpy() + 0.9 * later
+    assert float(learner.loss(steps)) == pytest.approx(0.5 * ((values - targets) ** 2).sum(), rel=1e-4)
+
+    def same() -> bool:
+        return torch.equal(*(each.outputs(steps.following) for each in (learner.networks, learner.target)))
+
+    copied = []
+    for _ in range(4):
+        learner.learn(steps)
+        copied.append(same())
+    assert copied == [False, True, False, True]
+    learner.begin(trainer("dras-dql", target_every=2).train())
+    assert same(), "what goes on learning begins with two equal networks"
+
+
+def test_values_are_learned_from_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    learner: Any = trainer("dras-dql", memory=5, batch_size=40)
+    learner.begin()
+    drawn: list[Steps] = []
+    loss = learner.loss
+    monkeypatch.setattr(learner, "loss", lambda steps: drawn.append(steps) or loss(steps))
+    first = some_steps()
+    learner.learn(first)
+    learner.learn(first._replace(rewards=torch.tensor([7.0, 8.0, 9.0])))
+    assert [len(each.actions) for each in drawn] == [40, 40]
+    assert set(drawn[0].rewards.tolist()) == {0.5, 0.25, 1.0}
+    assert set(drawn[1].rewards.tolist()) == {0.25, 1.0, 7.0, 8.0, 9.0}, "the oldest is replaced"
+    for place, reward in enumerate((0.25, 1.0), start=1):
+        row = drawn[1].rewards.tolist().index(reward)
+        assert drawn[1].actions[row] == first.actions[place]
+        for name in ("observations", "valid", "following", "following_valid"):
+            assert torch.equal(getattr(drawn[1], name)[row], getattr(first, name)[place]), name
+
+
+STOPPED = [*((name, {}) for name in LEARNERS), *((name, STEADY[name]) for name in ("dras-dql", "dras-pg"))]
+
+
+@pytest.mark.parametrize(("name", "settings"), STOPPED)
+def test_a_stopped_training_goes_on_bit_for_bit(name: str, settings: dict[str, Any], tmp_path: Path) -> None:
+    settings = {**settings, **({"target_every": 3} if "target_every" in settings else {})}
+    whole = trainer(name, **settings).train()
+    stopped = trainer(name, **settings)
 
     def interrupt(report: Any) -> None:
         if report.steps >= 80:
@@ -328,7 +402,7 @@ def test_a_stopped_training_goes_on_bit_for_bit(name: str, tmp_path: Path) -> No
 
     with pytest.raises(KeyboardInterrupt):
         stopped.train(tmp_path, tell=interrupt)
-    resumed = trainer(name)
+    resumed = trainer(name, **settings)
     assert resumed.train(tmp_path, resume=True).network == whole.network
     snapshots = sorted(path.name for path in (tmp_path / SNAPSHOTS).iterdir())
     assert snapshots == ["episode-001.hpcsim", "episode-002.hpcsim", "episode-003.hpcsim"]

@@ -20,7 +20,12 @@ from threadpoolctl import threadpool_limits
 from hpcsimkit import make
 from hpcsimkit.agents.agent import Agent
 from hpcsimkit.agents.networks.torch_networks import ActorCritic, masked_log_probabilities
-from hpcsimkit.agents.training.a2c import A2C, PolicyGradient, policy_gradient_loss
+from hpcsimkit.agents.training.a2c import (
+    A2C,
+    PolicyGradient,
+    PolicyGradientSettings,
+    policy_gradient_loss,
+)
 from hpcsimkit.agents.training.learning_curve import Report
 from hpcsimkit.agents.training.on_policy import Batch, OnPolicyTrainer, Settings
 from hpcsimkit.agents.training.ppo import PPO, PPOSettings, policy_loss, value_loss
@@ -63,6 +68,17 @@ def test_advantages_to_the_end_are_returns_less_values() -> None:
     over, after = rng.random((20, 3)) < 0.2, rng.normal(size=3).astype(np.float32)
     advantages = generalised_advantages(rewards, values, over, after, 0.9, 1.0)
     assert advantages + values == pytest.approx(discounted_returns(rewards, over, after, 0.9), abs=1e-5)
+
+
+def test_the_baseline_of_a_policy_gradient_is_the_mean_of_its_move() -> None:
+    """Two episodes of two moves and one: the second move is compared with itself alone."""
+    trainer = PolicyGradient(env(), PolicyGradientSettings(gamma=0.5))
+    played = np.array([[True, True], [True, False]])
+    rewards = np.array([[1, 5], [4, 0]], dtype=np.float32)
+    over = np.array([[False, True], [True, False]])
+    nothing: Any = None
+    expected = trainer.expected(nothing, nothing, played, rewards, over)
+    assert expected.tolist() == [[(1 + 2 + 5) / 2] * 2, [4, 0]]
 
 
 # --- masks and losses -----------------------------------------------------------------------------------------

@@ -13,9 +13,11 @@ from hpcsimkit.agents.catalogue import ENCODERS
 from hpcsimkit.agents.spaces.seat_encoders import Flat
 from hpcsimkit.cluster.opaque import AnyCluster
 from hpcsimkit.envs.interfaces import Encoder
+from hpcsimkit.jobs.job import Job
 from hpcsimkit.kernel.begun import Begun
 from hpcsimkit.kernel.policy import Policy
-from hpcsimkit.policies import BestFit
+from hpcsimkit.kernel.system import System
+from hpcsimkit.policies import BestFit, HoleTests
 from hpcsimkit.policies.one_seat.dispatch import Dispatch
 from hpcsimkit.policies.one_seat.two_level import TwoLevel
 from hpcsimkit.policies.preempting.preemptors import PreemptLowerTiers
@@ -38,6 +40,13 @@ def jobs(run_time: Sequence[int], nodes: Sequence[int]) -> Workload:
     return Workload(columns, machine_size=4, resources=("cpus", "gpus", "memory"))
 
 
+class Idle(EASY):
+    """A backfiller that leaves all jobs to the tester."""
+
+    def fill(self, head: Job, system: System) -> tuple[Job, ...]:
+        return ()
+
+
 ORDER = Pipeline(order=External(), backfiller=EASY(), window=4)
 SEATS: dict[str, tuple[Policy, AnyCluster | int]] = {
     "order": (ORDER, NODES),
@@ -46,6 +55,7 @@ SEATS: dict[str, tuple[Policy, AnyCluster | int]] = {
     "gate": (Pipeline(FCFS(), gate=External(), backfiller=EASY()), NODES),
     "placement": (Pipeline(FCFS(), placement=External(base=BestFit())), MACHINES),
     "backfiller": (Pipeline(FCFS(), backfiller=External(base=EASY())), NODES),
+    "tester": (Pipeline(FCFS(), backfiller=Idle(), tester=External(HoleTests(5))), NODES),
     "preemptor": (Pipeline(FCFS(), preemptor=External(PreemptLowerTiers())), NODES),
     "dispatch": (Dispatch(External(), slots=4), MACHINES),
     "two-level": (TwoLevel(External(), window=4), NODES),
@@ -56,6 +66,7 @@ SEEN: dict[str, tuple[str, dict[str, Any]]] = {
     "ClusterImage": ("order on machines", {"nodes": 4, "units": (4, 2, 16)}),
     "ExpectedFree": ("order on machines", {"steps": 4, "step": 20, "resources": 3}),
     "InspectorFeatures": ("inspector", {}),
+    "JobAndHole": ("tester", {}),
     "JobKind": ("placement", {}),
     "JobMachinePairs": ("dispatch", {"slots": 4, "machines": 4, "resources": 3}),
     "JobsInContext": ("order on machines", {"slots": 4}),

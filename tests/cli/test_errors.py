@@ -173,7 +173,7 @@ def test_names_that_would_share_their_files(cli, log, mine) -> None:
         (["generate", "lublin", "-o", "no/x.swf"], "no/x.swf: cannot be written: No such file or directory"),
         (
             ["check", "fcfs", "--stage", "ordre"],
-            "--stage: one of order, inspector, placement, backfiller, preemptor, gate, dispatch",
+            "--stage: one of order, inspector, placement, backfiller, preemptor, gate, tester, dispatch",
         ),
         (["explain", "sjf+hold-unfit", "--within", "fcfs"], "--within needs a trained agent (.hpcsim)"),
         (

@@ -130,7 +130,7 @@ def test_rivals_alone(cli: CLI, logs: list[str], tmp_path: Path) -> None:
     assert "out: results of other settings are there: rivals was True, is False; --over" in other.line()
 
 
-def test_full_size_is_for_dras_only(cli: CLI, logs: list[str]) -> None:
+def test_other_reproductions_know_no_full_size(cli: CLI, logs: list[str]) -> None:
     assert cli("reproduce", "textbook-rules", *logs, "--full").line() == "textbook-rules knows no --full"
 
 

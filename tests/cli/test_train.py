@@ -468,7 +468,7 @@ def test_a_folder_that_holds_something_else(cli, tiny, tmp_path) -> None:
         ("nodes = 0\n", "t.toml:1: nodes must be greater than or equal to 1, found 0"),
         ("workers = 2\n", "t.toml:1: workers: unknown key"),
         ("policies = ['fcfs']\n", "t.toml:1: policies: unknown key; nearest: policy"),
-        ("stage = 'head'\n", "t.toml:1: stage must be 'order', 'inspector', 'placement', 'backfiller', 'preemptor', 'gate', 'dispatch' or 'two-level'"),
+        ("stage = 'head'\n", "t.toml:1: stage must be 'order', 'inspector', 'placement', 'backfiller', 'preemptor', 'gate', 'tester', 'dispatch' or 'two-level'"),
         ("policy = 'fcfs+esay'\n", "t.toml:1: policy: unknown policy 'esay' in 'fcfs+esay'; nearest: easy"),
         ("policy = 'bfbp'\n", "t.toml:1: policy: BestFitBinPacking() has no order seat: a pipeline is needed"),
         ("stage = 'dispatch'\npolicy = 'fcfs+easy'\n", "t.toml:2: policy: behind a dispatch seat stands an order only"),

@@ -17,7 +17,7 @@ MINE = """
 from dataclasses import dataclass
 
 from hpcsimkit.agents.ranges import Share
-from hpcsimkit.agents.training.a2c import A2C
+from hpcsimkit.agents.training.a2c import A2C, A2CSettings
 from hpcsimkit.agents.training.on_policy import OnPolicyTrainer, Settings
 from hpcsimkit.agents.training.trainer import Trainer
 
@@ -25,7 +25,7 @@ print("mine is imported")
 
 
 @dataclass(frozen=True)
-class MineSettings(Settings):
+class MineSettings(A2CSettings):
     mix: Share = 0.0
 
 

@@ -487,7 +487,9 @@ def test_gymnasium_is_not_loaded_with_hpcsimkit() -> None:
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
-SEATS_BY_NAME = ("Order", "Backfill", "Backfiller", "Inspector", "Gate", "Placement", "Preemptor", "Dispatch")
+SEATS_BY_NAME = (
+    *("Order", "Backfill", "Backfiller", "Inspector", "Gate", "Placement", "Preemptor", "Tester", "Dispatch"),
+)
 
 
 @pytest.mark.parametrize("name", SEATS_BY_NAME)
@@ -503,7 +505,7 @@ def test_flat_observations_by_name_are_the_others_in_a_row(name: str) -> None:
             break
 
 
-@pytest.mark.parametrize("name", ["Order", "Gate", "Preemptor"])
+@pytest.mark.parametrize("name", ["Order", "Gate", "Preemptor", "Tester"])
 def test_vectors_by_name_step_as_single_environments_do(name: str) -> None:
     vector = gymnasium.make_vec(f"hpcsimkit/{name}-v0", num_envs=2, vectorization_mode="vector_entry_point")
     env = gymnasium.make(f"hpcsimkit/{name}-v0")

@@ -119,5 +119,6 @@ def test_a_small_run_of_the_measurement(tmp_path: Path) -> None:
     report = (out / "report.md").read_text()
     assert "every-86400: 213 jobs at its own load" in report
     assert "`predicted-aging+tests(seconds=300)`" in report
+    assert "`unicef+guarded-wait+easy+tests(seconds=300)`" in report
     targets = {each["what"]: each for each in json.loads((out / "targets.json").read_text())}
     assert targets["logs in a stable state [at least 8]"]["met"] is False

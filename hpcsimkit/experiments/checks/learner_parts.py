@@ -48,7 +48,7 @@ Simulators = Literal["simpy", "compiled"]
 SLOTS = 16
 """Number of options of a seat, unless the component has a number of its own."""
 
-BEHIND = {"preemptor": "fcfs+easy+preempt(by=user)"}
+BEHIND = {"preemptor": "fcfs+easy+preempt(by=user)", "tester": "fcfs+easy+tests(seconds=5)"}
 """Policies of seats that need a heuristic of the log: the workloads have users, and no other tiers."""
 
 ON_MACHINES = ("placement", "dispatch")
@@ -69,8 +69,9 @@ def check_encoder(
     ----------
     encoder : Encoder
         The encoder to check.
-    stage : {"order", "inspector", "placement", "backfiller", "preemptor", "gate", "dispatch", "two-level"}
-        Seat whose decisions it encodes.
+    stage : str
+        Seat whose decisions it encodes: ``"order"``, ``"inspector"``, ``"placement"``, ``"backfiller"``,
+        ``"preemptor"``, ``"gate"``, ``"tester"``, ``"dispatch"`` or ``"two-level"``.
     cluster : Cluster or int, optional
         Machines, or number of nodes; by default, machines of three types at the seats ``placement`` and
         ``dispatch``, elsewhere homogeneous nodes of several numbers.
@@ -141,8 +142,9 @@ def check_reward(
     ----------
     reward : Reward
         The reward to check; each run uses a copy, but for the check of what it keeps.
-    stage : {"order", "inspector", "placement", "backfiller", "preemptor", "gate", "dispatch", "two-level"}
-        Seat at whose decisions it is taken.
+    stage : str
+        Seat at whose decisions it is taken: ``"order"``, ``"inspector"``, ``"placement"``, ``"backfiller"``,
+        ``"preemptor"``, ``"gate"``, ``"tester"``, ``"dispatch"`` or ``"two-level"``.
     cluster, seed
         As for :func:`check_encoder`.
 

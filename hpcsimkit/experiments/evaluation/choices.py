@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from hpcsimkit.agents.seats import Observe
 from hpcsimkit.agents.spaces.shares import shares_of
 from hpcsimkit.jobs.job import Job
-from hpcsimkit.kernel.decision import Decision
+from hpcsimkit.kernel.decision import ABOUT_ONE_JOB, Decision
 from hpcsimkit.kernel.system import System
 
 FEATURES = (
@@ -56,7 +56,7 @@ class Choices:
             self.decisions += 1
             self.differing += differs
             self.declined += chosen is None
-            if decision.stage in ("inspector", "placement", "gate"):
+            if decision.stage in ABOUT_ONE_JOB:
                 assert decision.job is not None
                 state = [len(system.queue), cluster.share(system.free)]
                 (self.own if differs else self.others).append([*features(decision.job), *state])

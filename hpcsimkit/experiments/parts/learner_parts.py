@@ -115,6 +115,7 @@ USUAL: Mapping[str, tuple[str, str]] = {
     "gate": ("InspectorFeatures", "AcceptReject"),
     "placement": ("Places", "Slots"),
     "preemptor": ("RunningJobs", "Slots"),
+    "tester": ("JobAndHole", "AcceptReject"),
 }
 """Default encoder and mask of seats with options other than waiting jobs."""
 

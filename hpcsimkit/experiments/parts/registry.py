@@ -16,7 +16,7 @@ from hpcsimkit.io.documents import json_value
 from hpcsimkit.io.files import is_file, read_bytes
 from hpcsimkit.io.formats import Format
 from hpcsimkit.kernel.decision import Answering, External
-from hpcsimkit.kernel.pipeline import LIMITS, SEATS, STAGES, Pipeline
+from hpcsimkit.kernel.pipeline import LIMITS, SEATS, Pipeline
 from hpcsimkit.kernel.policy import Order, OrderOfAnother, Policy
 from hpcsimkit.policies.one_seat.catalogue import ONE_SEAT
 
@@ -43,7 +43,7 @@ ENTRY_POINT_GROUP = "hpcsimkit.policies"
 AN_ORDER = (Order, Order | None, "Order", "Order | None")
 """Annotations of parameters for which the name of an order may be given."""
 
-KINDS = (Policy, Answering, *STAGES.values())
+KINDS = (Policy, Answering, *SEATS.values())
 """Base classes of user-defined classes that names may refer to."""
 
 
@@ -173,7 +173,7 @@ def _made(part: Part, folder: str | None, trust: Trust) -> Policy | Mapping[str,
         return made
     if isinstance(made, Answering):
         return {str(getattr(made, "stage", "order")): made}
-    for seat, kind in STAGES.items():
+    for seat, kind in SEATS.items():
         if isinstance(made, kind):
             return {seat: made}
     kinds = ", ".join(kind.__name__ for kind in KINDS)

@@ -69,8 +69,9 @@ class Training(Source):
         Paths of several logs to train on, each with the same train/test split.
     logs_sha256 : list of str, optional
         Expected SHA-256 of each of these logs.
-    stage : {"order", "inspector", "placement", "backfiller", "preemptor", "gate", "dispatch", "two-level"}
-        Seat of the agent.
+    stage : str
+        Seat of the agent: ``"order"``, ``"inspector"``, ``"placement"``, ``"backfiller"``,
+        ``"preemptor"``, ``"gate"``, ``"tester"``, ``"dispatch"`` or ``"two-level"``.
     policy : str, optional
         Name of the pipeline with the seat and the heuristic behind it; by default ``fcfs+easy``, for dispatch
         ``fcfs``.
@@ -119,7 +120,15 @@ class Training(Source):
     logs: list[str] | None = Field(None, min_length=1)
     logs_sha256: list[str] | None = None
     stage: Literal[
-        "order", "inspector", "placement", "backfiller", "preemptor", "gate", "dispatch", "two-level"
+        "order",
+        "inspector",
+        "placement",
+        "backfiller",
+        "preemptor",
+        "gate",
+        "tester",
+        "dispatch",
+        "two-level",
     ] = "order"
     policy: str | None = None
     slots: int = Field(16, ge=1)

@@ -253,7 +253,7 @@ class OwnReproduction(PaperReproduction):
     @property
     def rows(self) -> Sequence[str]:
         """The policies, the most important ones first."""
-        return (*MAIN, *PARTS) if self.traces.scale.parts else MAIN
+        return (*MAIN, *PARTS) if self.traces.scale.full else MAIN
 
     def stages(self) -> Sequence[Sequence[Task]]:
         """Return all simulations, the most important policies first."""

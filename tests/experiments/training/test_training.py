@@ -212,6 +212,7 @@ def test_seats_without_a_number_of_slots() -> None:
         ("gate", "fcfs+easy", "InspectorFeatures"),
         ("placement", "fcfs+best-fit+easy", "Places"),
         ("preemptor", "fcfs+easy+preempt", "RunningJobs"),
+        ("tester", "unicef+easy+tests", "JobAndHole"),
     ],
 )
 def test_default_encoders_see_the_options_of_their_seat(stage: str, policy: str, encoder: str) -> None:
