@@ -275,11 +275,12 @@ def of_optima(names: Sequence[str]) -> Table:
     return Table(["algorithm", "decisions", "seed 0", "seed 1", "seed 2"], rows)
 
 
-def of_optima_of_seats() -> Table:
+def of_optima_of_seats(which: str) -> Table:
     """Share of the way that trainings at other seats than that of the order come."""
-    from tests.agents.known_optima_of_seats import SEAT_PRESETS
+    from tests.agents import known_optima_of_seats
 
-    rows = [[f"`{name}`", *_ways(name, way)] for name, way in SEAT_PRESETS.items()]
+    trainings: Mapping[str, Callable[..., float]] = getattr(known_optima_of_seats, which)
+    rows = [[f"`{name}`", *_ways(name, way)] for name, way in trainings.items()]
     return Table(["agent", "seed 0", "seed 1", "seed 2"], rows)
 
 
@@ -305,14 +306,15 @@ TABLES: Mapping[str, Callable[[], Table]] = {
     "seats": of_seats,
     "tester": partial(of_seats, TESTERS),
     "optima": partial(of_optima, OF_THE_KIT),
+    "optima-of-dras": partial(of_optima, OF_DRAS),
     "dras-times": of_dras_times,
     **{f"guards-{log}": partial(of_guards, log) for log in ("KTH-SP2", "SDSC-SP2")},
 }
 """Functions that simulate the tables, by name."""
 
 FURTHER: Mapping[str, Callable[[], Table]] = {
-    "optima-of-dras": partial(of_optima, OF_DRAS),
-    "optima-of-seats": of_optima_of_seats,
+    "optima-of-seats": partial(of_optima_of_seats, "SEAT_PRESETS"),
+    "optima-of-masked-ppo": partial(of_optima_of_seats, "AS_PUBLISHED"),
 }
 """Tables of which no page has all."""
 

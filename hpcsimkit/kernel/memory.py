@@ -47,10 +47,7 @@ class Memories:
         self._parts = [part for policy, system in pairs for part in _stages(policy, system)]
         self._known = dict(_known(self._systems))
         self._known |= {id(part): ("part", place) for place, part in enumerate(self._parts)}
-        modules = {type(part).__module__ for part in self._parts}
-        self._modules = frozenset(modules - {"builtins", "__main__"})
-        if "__main__" in modules:
-            self._modules |= {"__main__"}
+        self._modules = frozenset({type(part).__module__ for part in self._parts} - {"builtins"})
 
     def written(self) -> tuple[Any, list[NDArray[Any]]]:
         """Return the memory as a JSON value and arrays.

@@ -279,7 +279,7 @@ AS_PUBLISHED: Mapping[str, Callable[..., float]] = {
         "ppo", 60_000, MASKED_PPO, DISPATCH, (_SCALED[0], *_RAW[1:]), "dispatch"
     ).way,
     "masked-ppo, scaled rewards": SeatPreset(
-        "ppo", 60_000, SCALED, DISPATCH, (_RAW[0], *_SCALED[1:]), "dispatch"
+        "ppo", 60_000, MASKED_PPO, DISPATCH, (_RAW[0], *_SCALED[1:]), "dispatch"
     ).way,
 }
 """Trainings of masked PPO as published, and with one part scaled: what it does not see, it cannot learn."""

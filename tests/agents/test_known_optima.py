@@ -31,10 +31,18 @@ from tests.agents.known_optimum import PRESETS, bounds, way
 SHORT = {"cem": 0.1}
 """Shares of the trainings in the quick form, of algorithms that learn within a second or two."""
 
-OPTIMAL = ("ppo", "dql", "cem", "maskable-ppo", "dras-dql")
+OPTIMAL = ("ppo", "dql", "cem", "maskable-ppo", "dras-dql", "dras-a2c")
 """Algorithms that come 90 % of the way with each of three seeds."""
 
-SHORT_FORMS = {"ppo": 0.5, "maskable-ppo": 0.5, "sb3-ppo": 0.5, "a2c": 1.0, "pg": 1.0}
+SHORT_FORMS = {
+    "ppo": 0.5,
+    "maskable-ppo": 0.5,
+    "sb3-ppo": 0.5,
+    "a2c": 1.0,
+    "pg": 1.0,
+    "dras-pg": 1.0,
+    "dras-ppo": 1.0,
+}
 """Shares of the trainings after which algorithms have come 60 % of the way with the first seed."""
 
 SEATS_SHORT = {"rlbackfilling": 1.0, "prompt-inspector": 0.5, "cush": 0.45}

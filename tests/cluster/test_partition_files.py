@@ -197,6 +197,7 @@ def test_partitions_without_machines_that_exist_are_left_out(tmp_path: Path) -> 
         ("1-6", 108_000),
         ("1-06:30", 109_800),
         ("1-06:30:15", 109_815),
+        ("00000000001-06:30:15", 109_815),
     ],
 )
 def test_times_of_scontrol(tmp_path: Path, text: str, seconds: int) -> None:

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import fields, is_dataclass
+from dataclasses import fields, is_dataclass, replace
 from functools import partial
+from pathlib import Path
 from random import Random
+from tempfile import TemporaryDirectory
 from typing import Any, get_args
 
 import numpy as np
@@ -32,6 +34,7 @@ from hpcsimkit.policies.one_seat.dispatch import Dispatch
 from hpcsimkit.policies.one_seat.two_level import TwoLevel
 from hpcsimkit.policies.oracles import Actual
 from hpcsimkit.policies.preempting.preemptors import PreemptLowerTiers
+from hpcsimkit.results import statistics
 from hpcsimkit.results.breakdown import By, breakdown
 from hpcsimkit.results.metrics import measure
 from hpcsimkit.results.residue import Residue
@@ -40,6 +43,7 @@ from hpcsimkit.results.validation import Validation
 from hpcsimkit.results.wait_causes import WaitCauses
 from tests.compiled.test_slurm import day_of
 from tests.golden import logs
+from tests.golden.files import files
 
 Options = dict[str, Any]
 Made = tuple[Any, Any, Options]
@@ -224,6 +228,19 @@ def _begun(kind: str, policy: str, seed: int) -> Callable[[], Made]:
     return made
 
 
+def _slurm_begun(seed: int) -> Callable[[], Made]:
+    def made() -> Made:
+        jobs, policy, options = _slurm_day(seed)()
+        whole = Simulation(jobs, policy, simulator="simpy", **options).run()
+        at = int(np.median(jobs.submit_time)) + 3 if len(jobs) else 0
+        begun = begun_in(whole, at)
+        if seed % 8:
+            begun = replace(begun, allocations={}, partitions={})
+        return jobs, policy, {**options, "begun": begun}
+
+    return made
+
+
 OPTIONS = {"outages": ("outages", "restart"), "windows": ("calendar", "walltime")}
 """Options of the runs with some events only: the compiled simulator does not know all together."""
 
@@ -325,6 +342,8 @@ def runs() -> Iterator[tuple[str, Callable[[], Made]]]:
             yield f"begun on {kind} {name}", _begun(kind, name, 700 + 10 * number + place)
     for seed in range(SLURM_DAYS):
         yield f"slurm day {seed}", _slurm_day(seed)
+        if seed % 4 == 0:
+            yield f"slurm day {seed}, begun", _slurm_begun(seed)
 
 
 SLURM_DAYS = 80
@@ -448,9 +467,74 @@ def _named(option: Any) -> str:
     return str(option)
 
 
+RESUMED = (
+    "sjf+easy",
+    "fcfs+conservative",
+    "unicef+greedy+last-two",
+    "random+easy-k(2)",
+    "fcfs+easy+preempt(grace_time=9)",
+)
+
+
+def resumed() -> Iterator[tuple[str, Callable[[], str]]]:
+    """Yield the name of each run that is resumed from a snapshot, and what makes its text and the snapshot's."""
+    for number, policy in enumerate(RESUMED):
+        for place, kind in enumerate(("nodes", "machines", "partitions")):
+            yield f"resumed on {kind} {policy}", _resumed(kind, policy, 800 + 10 * number + place)
+
+
+def _resumed(kind: str, policy: str, seed: int) -> Callable[[], str]:
+    def made() -> str:
+        jobs, _, options = _with_events(kind, policy, seed, "everything")()
+        at = int(np.median(jobs.submit_time))
+        with TemporaryDirectory() as folder:
+            file = Path(folder, "snapshot")
+            Simulation(jobs, make(policy), simulator="simpy", **options).snapshot(at).write(file)
+            return text_of(Simulation(jobs, make(policy), simulator="simpy", **options).resume(file).run())
+
+    return made
+
+
+def measured() -> Iterator[tuple[str, Callable[[], str]]]:
+    """Yield the name of each sample, and what makes the text of its statistics."""
+    for seed in range(12):
+        yield f"statistics {seed}", partial(_statistics, seed)
+
+
+def _statistics(seed: int) -> str:
+    draw = Random(f"statistics {seed}")
+    count = draw.choice([1, 2, 3, 5, 12])
+    samples = {
+        name: np.array([draw.choice([0.0, 1.0, 1.5, 2.0, draw.random()]) for _ in range(count)])
+        for name in ("a", "b", "c", "d")
+    }
+    first = samples["a"]
+    found = [
+        statistics.mean_of(first),
+        statistics.means_of(list(samples.values())),
+        statistics.ratio_of_means(first, samples["b"] + 1),
+        statistics.compared(first, {name: samples[name] for name in "bcd"}),
+        statistics.paired(
+            [(first[: len(first) // 2 + 1], samples["c"][: len(first) // 2 + 1]), (first, samples["d"])]
+        ),
+        statistics.p_values(first - samples["b"]),
+        statistics.holm([float(value) for value in first]),
+        [statistics.p_value_text(float(value) / 1000) for value in first],
+        [statistics.ranking_of(samples, descending=descending) for descending in (False, True)],
+    ]
+    return json.dumps(_plain(found), indent=1)
+
+
 def cases() -> dict[str, Callable[[], str]]:
     """Return what makes the text of each golden case, by its name."""
-    return {**{name: partial(run, made) for name, made in runs()}, **dict(answers()), **dict(plays())}
+    return {
+        **{name: partial(run, made) for name, made in runs()},
+        **dict(answers()),
+        **dict(plays()),
+        **dict(resumed()),
+        **dict(measured()),
+        **dict(files()),
+    }
 
 
 def runs_compiled() -> dict[str, Callable[[], str]]:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -236,6 +238,19 @@ def test_an_equal_job_is_an_answer() -> None:
     assert decision is not None
     simulation.answer(decision.options[0]._replace())
     assert simulation.system.start_time(decision.options[0]) == 2
+
+
+def test_an_equal_array_is_an_answer() -> None:
+    """Who opens a seat of its own may offer arrays."""
+    simulation = Simulation(workload(ROWS, 4), Pipeline(External()))
+    simulation.next_decision()
+    offered = partial(Decision, "own", simulation.system, None, default=lambda: None)
+    decision = offered(lambda: [np.array([1, 2]), np.array([2, 1])])
+    assert decision.position([2, 1]) == 1
+    assert decision.position(np.array([2, 1])) == 1
+    with pytest.raises(UsageError, match="has no option"):
+        decision.position(np.array([2, 2]))
+    assert offered(lambda: [3, (1, 2)]).position(np.array([1, 2])) == 1
 
 
 def test_answer_after_answer() -> None:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from hpcsimkit import Pipeline, Simulation, Workload
 from hpcsimkit.agents.seats import RandomAgent
 from hpcsimkit.agents.spaces.masks import Slots
+from hpcsimkit.cluster.outages import Outage, Outages
 from hpcsimkit.errors import UsageError
 from hpcsimkit.kernel.decision import Answering, Decision, External
 from hpcsimkit.kernel.ledger import Mode
@@ -65,6 +66,20 @@ def test_level_2_may_use_nodes_that_are_left_over() -> None:
     # 4 nodes: job 1 (3) is reserved at 100; job 2 (1 node) runs past that on the node that is left over.
     workload = jobs((0, 100, 100, 2), (1, 10, 10, 3), (2, 500, 500, 1), nodes=4)
     assert Simulation(workload, TwoLevel(Largest())).run().start_time.tolist() == [0, 100, 2]
+
+
+def test_a_reservation_is_over_when_its_job_starts() -> None:
+    """Job 2 starts as reserved at 100, fails at 105 and returns: the seat is asked again."""
+    workload = jobs((0, 100, 100, 4), (1, 10, 10, 3), nodes=4)
+    outages = Outages([Outage(105, 110, nodes=4)])
+    simulation = Simulation(workload, TwoLevel(External()), outages=outages)
+    asked = []
+    while (decision := simulation.next_decision()) is not None:
+        asked.append(
+            (simulation.system.now, [job.id for job in decision.options], decision.job and decision.job.id)
+        )
+        simulation.answer_position(0)
+    assert asked == [(0, [1], None), (1, [2], None), (105, [2], None)]
 
 
 def test_nobody_is_asked_on_level_1_while_a_reservation_stands() -> None:
