@@ -1,4 +1,4 @@
-"""Test runs in what the reservation of the head leaves, on homogeneous nodes.
+"""Test runs in what reservations leave, on homogeneous nodes.
 
 Mirrors :class:`~hpcsimkit.policies.backfill.testing.HoleTests`. A test that its job outlasts is an end with a
 number of its own in the heap of ends: it comes after the ends of jobs at that instant.
@@ -6,36 +6,23 @@ number of its own in the heap of ends: it comes after the ends of jobs at that i
 
 from __future__ import annotations
 
-from typing import NamedTuple, cast
+from typing import Any, cast
 
 import numpy as np
 
 from hpcsimkit.compiled.attempts import TESTED
-from hpcsimkit.compiled.compilation import called, pasted
+from hpcsimkit.compiled.compilation import called, machine_code, pasted
 from hpcsimkit.compiled.listing import Listing, sort
 from hpcsimkit.compiled.passes import admissible, less, list_waiting, room_behind
+from hpcsimkit.compiled.plan import Plan
+from hpcsimkit.compiled.profile import Profile, fits, occupy
 from hpcsimkit.compiled.queue import Queue, remove
 from hpcsimkit.compiled.running import enter, push
-from hpcsimkit.compiled.state import RUNNING, STARTED, Integers, Jobs, Rules, Run
+from hpcsimkit.compiled.state import FREE, RUNNING, STARTED, Integers, Jobs, Rules, Run, Tests
 from hpcsimkit.compiled.stops import GIVE, TEST, Stops, stop, take_incomplete
 
 MODE = cast(int, np.int64(4))
 """Start mode, as in :class:`~hpcsimkit.kernel.ledger.Mode`; no literal, see :mod:`.compilation`."""
-
-
-class Tests(NamedTuple):
-    """The tester of a pipeline.
-
-    Attributes
-    ----------
-    seconds : array of int64, shape (levels,)
-        Longest time of a test at each level [s], ascending.
-    left : array of int64, shape (jobs,)
-        Number of levels at which each job may still be tested: the last ones.
-    """
-
-    seconds: Integers
-    left: Integers
 
 
 @pasted
@@ -54,6 +41,8 @@ def _stop_tests(jobs: Jobs, run: Run, queue: Queue, stops: Stops, tests: Tests, 
     while run.counters[RUNNING] and run.ends[0, 0] == now and TEST <= run.ends[1, 0] < GIVE:
         row = run.ends[2, 0]
         tests.left[row] -= 1
+        if not tests.delay:
+            tests.asked[row] = 0
         stop(jobs, run, queue, None, stops, None, row, now, TESTED)
         stopped = True
     return stopped
@@ -66,35 +55,100 @@ def take_after_tests(jobs: Jobs, run: Run, stops: Stops | None, stopped: bool, n
         take_incomplete(jobs, run, stops, now)
 
 
-@called
-def fill_with_tests(
-    jobs: Jobs, run: Run, rules: Rules, queue: Queue, listing: Listing, tests: Tests, head: int, now: int
+@pasted
+def fill_with_tests(  # noqa: PLR0913 - parts of the state
+    jobs: Jobs,
+    run: Run,
+    rules: Rules,
+    queue: Queue,
+    listing: Listing,
+    profile: Profile | None,
+    plan: Plan | None,
+    tests: Tests,
+    head: int,
+    now: int,
 ) -> None:
-    """Start the waiting jobs that may be tested beside the reservation of the head, in policy order.
+    """Start the waiting jobs that may be tested beside all reservations, in policy order.
 
     Mirrors ``HoleTests.chosen``.
     """
     count = list_waiting(jobs, run, rules, queue, listing, None, None, now)
     sort(listing, count)
-    room, levels = room_behind(jobs, run, rules, head, now), len(tests.seconds)
+    if plan is not None:
+        _test_in_profile(jobs, run, queue, listing, plan.profile, plan.start, tests, head, count, now)
+    elif profile is not None:
+        _test_in_profile(jobs, run, queue, listing, profile, tests.reserved, tests, head, count, now)
+    else:
+        _test_behind(jobs, run, rules, queue, listing, tests, head, count, now)
+
+
+@machine_code
+def _seconds(run: Run, tests: Tests, head: int, row: int) -> int:
+    """Return the time of the next test of a job [s]; 0 if it is not to be tested."""
+    left = tests.left[row]
+    if not left or row == head:
+        return 0
+    seconds = tests.seconds[len(tests.seconds) - left]
+    return int(seconds) if seconds < run.estimate[row] else 0
+
+
+@called
+def _test_behind(  # noqa: PLR0913 - parts of the state
+    jobs: Jobs,
+    run: Run,
+    rules: Rules,
+    queue: Queue,
+    listing: Listing,
+    tests: Tests,
+    head: int,
+    count: int,
+    now: int,
+) -> None:
+    """Start tests of listed jobs that do not delay the head; mirrors ``HoleBesideHead``."""
+    room = room_behind(jobs, run, rules, head, now)
     for position in range(count):
         row = listing.rows[position]
-        left = tests.left[row]
-        if not left or row == head:
-            continue
-        seconds = tests.seconds[levels - left]
-        if seconds < run.estimate[row] and admissible(room, jobs.nodes[row], seconds):
-            _begin(jobs, run, queue, row, seconds, now)
+        seconds = _seconds(run, tests, head, row)
+        if seconds and admissible(room, jobs.nodes[row], seconds):
+            _begin(jobs, run, queue, tests, row, seconds, now)
             room = less(jobs, run, room, row)
 
 
+@called
+def _test_in_profile(  # noqa: PLR0913 - parts of the state
+    jobs: Jobs,
+    run: Run,
+    queue: Queue,
+    listing: Listing,
+    profile: Any,
+    reserved: Integers,
+    tests: Tests,
+    head: int,
+    count: int,
+    now: int,
+) -> None:
+    """Start tests of listed jobs that delay no reservation, and are over by their own [s].
+
+    Mirrors ``HoleInProfile``.
+    """
+    nodes = jobs.nodes
+    for position in range(count):
+        row = listing.rows[position]
+        seconds = _seconds(run, tests, head, row)
+        if not seconds or nodes[row] > run.counters[FREE] or now + seconds + tests.delay > reserved[row]:
+            continue
+        if fits(profile, nodes[row], seconds):
+            _begin(jobs, run, queue, tests, row, seconds, now)
+            occupy(profile, now, now + seconds, nodes[row])
+
+
 @pasted
-def _begin(jobs: Jobs, run: Run, queue: Queue, row: int, seconds: int, now: int) -> None:
+def _begin(jobs: Jobs, run: Run, queue: Queue, tests: Tests, row: int, seconds: int, now: int) -> None:
     """Start a test that is at most some seconds long; mirrors ``Run._schedule_stop``."""
     remove(queue, None, row, jobs.rank)
     end, number = now + jobs.run_time[row], run.counters[STARTED]
     if jobs.run_time[row] > seconds:
         end, number = now + seconds, TEST + number
-    run.estimate[row] = seconds
+    tests.asked[row], run.estimate[row] = run.estimate[row], seconds
     push(run.ends, run.counters[RUNNING], end, number, row)
     enter(jobs, run, row, now, MODE)

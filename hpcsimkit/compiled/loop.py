@@ -7,7 +7,7 @@ from typing import Any
 from hpcsimkit.compiled.compilation import pasted
 from hpcsimkit.compiled.fair_shares import Shares, charge_ended, see
 from hpcsimkit.compiled.filling import skips
-from hpcsimkit.compiled.hole_tests import Tests, stop_tests, take_after_tests
+from hpcsimkit.compiled.hole_tests import stop_tests, take_after_tests
 from hpcsimkit.compiled.journal import ENDED, Journal, enter_in
 from hpcsimkit.compiled.listing import Listing
 from hpcsimkit.compiled.machines import NEWCOMERS, Machines
@@ -29,6 +29,7 @@ from hpcsimkit.compiled.state import (
     Jobs,
     Rules,
     Run,
+    Tests,
 )
 from hpcsimkit.compiled.stops import (
     OVER,

@@ -22,8 +22,10 @@ from hpcsimkit.compiled.plan import (
     make_anew,
     prepare,
     release_ended,
+    release_tested,
     request_pass,
     welcome,
+    welcome_back,
 )
 from hpcsimkit.compiled.planned_filling import fill_due, fill_reserving, is_due, start_due
 from hpcsimkit.compiled.profile import Profile, earliest, fits, occupy
@@ -44,6 +46,7 @@ from hpcsimkit.compiled.state import (
     Jobs,
     Rules,
     Run,
+    Tests,
 )
 from hpcsimkit.compiled.stops import EARLY, REJOINED, Stops, makes_way
 from hpcsimkit.compiled.windows import expect_capacity
@@ -139,6 +142,7 @@ def renew_plan(  # noqa: PLR0913 - parts of the state
     corrected: bool,
 ) -> None:
     """Update the reservations that there are; mirrors the first part of ``Conservative.plan``."""
+    release_tested(plan, plan.tests, jobs)
     if prepare(plan, run, machines, now, corrected):
         make_anew(plan, jobs, run, machines, listing, now)
     elif plan.counters[ENDED] and release_ended(plan, jobs, run, machines, now):
@@ -173,12 +177,12 @@ def update_plan(  # noqa: PLR0913 - parts of the state
     renew_plan(jobs, rules, run, queue, listing, gone, shares, machines, plan, now, corrected)
     if stops is not None:
         for place in range(stops.counters[EARLY]):
-            welcome(plan, jobs, run, machines, listing, stops.rejoined[place], now)
+            welcome_back(plan, plan.tests, jobs, run, machines, listing, stops.rejoined[place], now)
     for place in range(first, run.counters[ARRIVED]):
         welcome(plan, jobs, run, machines, listing, jobs.arrival_order[place], now)
     if stops is not None:
         for place in range(stops.counters[EARLY], stops.counters[REJOINED]):
-            welcome(plan, jobs, run, machines, listing, stops.rejoined[place], now)
+            welcome_back(plan, plan.tests, jobs, run, machines, listing, stops.rejoined[place], now)
         stops.counters[REJOINED] = 0
     request_pass(plan, now)
 
@@ -194,6 +198,7 @@ def several(  # noqa: PLR0913 - parts of the state
     profile: Profile,
     windows: Any,
     gates: Gates | None,
+    tests: Tests | None,
     listed: int,
     now: int,
 ) -> None:
@@ -206,10 +211,14 @@ def several(  # noqa: PLR0913 - parts of the state
     expect_capacity(profile, jobs, run, windows, now)
     for position in range(listed):
         row, begin = listing.rows[position], now
+        if tests is not None:
+            tests.reserved[row] = NO_LIMIT
         nodes, estimate = jobs.nodes[row], run.estimate[row]
         if reserved < rules.reservations:
             begin = profile.times[earliest(profile, nodes, estimate)[0]]
             reserved += begin > now
+            if tests is not None and begin > now:
+                tests.reserved[row] = begin
         elif nodes > run.counters[FREE] or not fits(profile, nodes, estimate):
             continue
         if begin == now and not may_start(gates, row):
@@ -283,7 +292,7 @@ def _backfill_sorted(  # noqa: PLR0913 - parts of the state
         if machines is not None:
             fill_reserving(jobs, run, rules, queue, machines, profile, listing, listed, now)
         else:
-            several(jobs, run, rules, queue, sizes, listing, profile, None, None, listed, now)
+            several(jobs, run, rules, queue, sizes, listing, profile, None, None, None, listed, now)
     elif machines is not None:
         fill(jobs, run, rules, queue, machines, listing, head, -1, now)
 
@@ -480,7 +489,7 @@ def _backfill_by_score(  # noqa: PLR0913 - parts of the state
         if machines is not None:
             fill_reserving(jobs, run, rules, queue, machines, profile, listing, listed, now)
         else:
-            several(jobs, run, rules, queue, sizes, listing, profile, None, None, listed, now)
+            several(jobs, run, rules, queue, sizes, listing, profile, None, None, None, listed, now)
     elif machines is not None:
         fill(jobs, run, rules, queue, machines, listing, head, listed, now)
     elif listed:

@@ -10,7 +10,7 @@ from hpcsimkit.compiled.compilation import called, machine_code, pasted
 from hpcsimkit.compiled.fair_shares import Shares
 from hpcsimkit.compiled.filling import sort_candidates
 from hpcsimkit.compiled.gates import STATE, WAITS, Gates, may_start, start_waiting
-from hpcsimkit.compiled.hole_tests import Tests, fill_with_tests
+from hpcsimkit.compiled.hole_tests import fill_with_tests
 from hpcsimkit.compiled.listing import BY_RANK, Listing
 from hpcsimkit.compiled.passes import (
     admissible,
@@ -36,6 +36,7 @@ from hpcsimkit.compiled.state import (
     Jobs,
     Rules,
     Run,
+    Tests,
 )
 from hpcsimkit.compiled.windows import Windows, expect_capacity, room_for
 
@@ -72,9 +73,11 @@ def plain_pass(  # noqa: PLR0913 - parts of the state
         if start_waiting(jobs, run, queue, plan, gates, row, now, mode):
             _miss(listing, gone, gates, count)
     if head >= 0 and rules.backfilling != NONE:
-        _backfill(jobs, run, rules, queue, listing, gone, profile, plan, windows, gates, head, count, now)
+        _backfill(
+            jobs, run, rules, queue, listing, gone, profile, plan, windows, gates, tests, head, count, now
+        )
     if head >= 0 and tests is not None:
-        fill_with_tests(jobs, run, rules, queue, listing, tests, head, now)
+        fill_with_tests(jobs, run, rules, queue, listing, profile, plan, tests, head, now)
 
 
 @pasted
@@ -89,6 +92,7 @@ def _backfill(  # noqa: PLR0913 - parts of the state
     plan: Plan | None,
     windows: Windows | None,
     gates: Gates | None,
+    tests: Tests | None,
     head: int,
     count: int,
     now: int,
@@ -98,7 +102,7 @@ def _backfill(  # noqa: PLR0913 - parts of the state
         run.reserved[head] = 1
     listed = list_by_score(jobs, run, listing, gone, None, plan, head, count, plan is None, now)
     if profile is not None and rules.backfilling != EASY:
-        several(jobs, run, rules, queue, None, listing, profile, windows, gates, listed, now)
+        several(jobs, run, rules, queue, None, listing, profile, windows, gates, tests, listed, now)
     elif profile is not None:
         _fill(jobs, run, rules, queue, listing, profile, plan, windows, gates, head, listed, now)
     elif rules.backfilling == EASY:

@@ -18,7 +18,7 @@ from hpcsimkit.compiled.needs import BY_TOTALS
 from hpcsimkit.compiled.profile import advance, earlier, earliest, occupy, occupy_steps
 from hpcsimkit.compiled.running import expect, forget
 from hpcsimkit.compiled.shifting import close_gap
-from hpcsimkit.compiled.state import NO_LIMIT, RUNNING, ZERO, Integers, Jobs, Run
+from hpcsimkit.compiled.state import NO_LIMIT, RUNNING, ZERO, Integers, Jobs, Run, Tests
 from hpcsimkit.compiled.windows import expect_capacity
 
 SLOTS, ENDED, NEXT_PASS, RELEASED, PLANNED_AT, BROKEN, CHOOSY, LEFT = range(8)
@@ -26,6 +26,10 @@ SLOTS, ENDED, NEXT_PASS, RELEASED, PLANNED_AT, BROKEN, CHOOSY, LEFT = range(8)
 
 NEVER = -(2**62)
 """An instant before all events [s]."""
+
+
+MORE_THAN_ALL = 2**40
+"""More nodes than any cluster has."""
 
 
 class Plan(NamedTuple):
@@ -49,6 +53,8 @@ class Plan(NamedTuple):
         positions named above.
     windows : Windows, optional
         Windows in which nodes are gone.
+    tests : Tests, optional
+        The tester: jobs keep their reservations while they are in tests.
     """
 
     profile: Any
@@ -57,9 +63,10 @@ class Plan(NamedTuple):
     ended: Integers
     counters: Integers
     windows: Any = None
+    tests: Any = None
 
 
-def new_plan(jobs: int, profile: Any, windows: Any = None) -> Plan:
+def new_plan(jobs: int, profile: Any, windows: Any = None, tests: Any = None) -> Plan:
     """Return an empty plan for at most `jobs` jobs with the profile of an idle cluster."""
     return Plan(
         profile,
@@ -68,6 +75,7 @@ def new_plan(jobs: int, profile: Any, windows: Any = None) -> Plan:
         np.empty(jobs, dtype=np.int64),
         np.array([0, 0, NO_LIMIT, NEVER, NEVER, 0, 0, 0], dtype=np.int64),
         windows,
+        tests,
     )
 
 
@@ -200,6 +208,42 @@ def welcome(
     _reserve(plan, jobs, run, machines, row)
 
 
+@called
+def welcome_back(
+    plan: Plan,
+    tests: Tests | None,
+    jobs: Jobs,
+    run: Run,
+    machines: Machines | None,
+    listing: Listing,
+    row: int,
+    now: int,
+) -> None:
+    """Reserve a slot for a job that was stopped and has come back, unless it has kept one during its test."""
+    if tests is None:
+        welcome(plan, jobs, run, machines, listing, row, now)
+    else:
+        if not tests.asked[row]:
+            welcome(plan, jobs, run, machines, listing, row, now)
+        tests.asked[row] = 0
+
+
+@called
+def release_tested(plan: Plan, tests: Tests | None, jobs: Jobs) -> None:
+    """Remove the reservations of jobs that have ended in their tests; mirrors ``_take_in_tests``."""
+    if tests is not None:
+        counters = plan.counters
+        for place in range(counters[ENDED]):
+            row = plan.ended[place]
+            if tests.asked[row]:
+                start, end = plan.start[row], plan.start[row] + tests.asked[row]
+                occupy(plan.profile, start, end, -jobs.nodes[row])
+                forget(plan.slots, counters[SLOTS], start, row)
+                counters[SLOTS] -= 1
+                counters[RELEASED] = max(counters[RELEASED], end)
+                tests.asked[row] = 0
+
+
 @pasted
 def _reserve(plan: Plan, jobs: Jobs, run: Run, machines: Machines | None, row: int) -> None:
     """Reserve the earliest feasible slot for a job."""
@@ -235,7 +279,26 @@ def make_anew(
     counters[SLOTS] = counters[ENDED] = 0
     counters[RELEASED] = NEVER
     for place in range(count):
-        _reserve(plan, jobs, run, machines, rows[place])
+        if not _reserve_after_test(plan, plan.tests, jobs, run, rows[place]):
+            _reserve(plan, jobs, run, machines, rows[place])
+
+
+@called
+def _reserve_after_test(plan: Plan, tests: Tests | None, jobs: Jobs, run: Run, row: int) -> bool:
+    """Reserve the earliest slot after the test of a job that is in one; return whether it is."""
+    if tests is None:
+        return False
+    if not tests.asked[row] or run.start_time[row] < 0:
+        return False
+    profile, estimate, nodes = plan.profile, tests.asked[row], jobs.nodes[row]
+    begin, back = profile.times[0], run.start_time[row] + run.estimate[row] + tests.delay
+    occupy(profile, begin, back, MORE_THAN_ALL)
+    first, last = earliest(profile, nodes, estimate)
+    start = profile.times[first]
+    occupy_steps(profile, first, last, start + estimate, nodes)
+    occupy(profile, begin, back, -MORE_THAN_ALL)
+    _put(plan, row, start)
+    return True
 
 
 @pasted

@@ -130,6 +130,32 @@ class Run(NamedTuple):
     counters: Integers
 
 
+class Tests(NamedTuple):
+    """The tester of a pipeline.
+
+    Attributes
+    ----------
+    seconds : array of int64, shape (levels,)
+        Longest time of a test at each level [s], ascending.
+    left : array of int64, shape (jobs,)
+        Number of levels at which each job may still be tested: the last ones.
+    asked : array of int64, shape (jobs,)
+        Estimate of each job that keeps its reservation while it is in a test, or not yet back from one [s];
+        0 for others.
+    reserved : array of int64, shape (jobs,)
+        Start of the reservation of each waiting job in the last pass [s], after all others if it has none; if
+        reservations are made anew at each pass.
+    delay : int
+        Time from a stop until the job joins the queue again [s].
+    """
+
+    seconds: Integers
+    left: Integers
+    asked: Integers
+    reserved: Integers
+    delay: int
+
+
 def new_run(jobs: Jobs, estimate: Integers, nodes: int) -> Run:
     """Return the state before the first event: all nodes are free."""
     count = len(jobs.submit_time)

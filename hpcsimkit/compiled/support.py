@@ -61,7 +61,7 @@ if TYPE_CHECKING:
     from hpcsimkit.compiled.machine_profile import MachineProfile
     from hpcsimkit.compiled.machines import Machines as AnyMachines
     from hpcsimkit.compiled.queue import Queue
-    from hpcsimkit.compiled.state import Jobs, Rules
+    from hpcsimkit.compiled.state import Jobs, Rules, Tests
     from hpcsimkit.compiled.windows import Windows
 
 FORMULAS = (orders.WFP3, orders.UNICEF, orders.XFactor)
@@ -190,6 +190,7 @@ def _obstacles(simulation: Parameters) -> Iterator[str]:
             yield from beside_windows.obstacles(cluster, _stops_jobs(simulation))
         if _stops_jobs(simulation):
             yield from stopping.obstacles(simulation.setup, simulation.workload, cluster, simulation.policy)
+            yield from testing.obstacles(simulation.setup, simulation.policy)
     yield from _obstacles_of_begun(simulation, simulation.setup.begun)
 
 
@@ -274,7 +275,6 @@ def obstacles_of_policy(policy: Policy, rules: type[EventOrder]) -> Iterator[str
     preemptor = stopping.obstacle_of_preemptor(policy.preemptor)
     if preemptor is not None or (policy.preemptor is not None and rules is DirlabOrder):
         yield preemptor or f"with the rules of published simulators, it knows no {policy.preemptor!r}"
-    yield from testing.obstacles(policy)
     if isinstance(policy.backfiller, Reservations) and _reservations(policy.backfiller) < 1:
         yield f"the number of reservations is {policy.backfiller.count!r}"
     yield from unknown_parameters(policy)
@@ -363,9 +363,7 @@ def _run_pipeline(simulation: Parameters, space: int) -> tuple[Result, NDArray[n
         jobs, state, stops = stopping.prepare(
             jobs, state, simulation, space, _groups(workload, policy), coming.first
         )
-    tests = (
-        testing.tester_of(policy, workload, nodes, partial(_random, streams)) if "tests" in parts else None
-    )
+    tests = testing.tester_of(simulation, policy, workload, partial(_random, streams))
     if simulation.setup.begun is not None:
         take_over(simulation.setup.begun, jobs, state, machines, allocations)
     if "gates" in parts:
@@ -375,7 +373,7 @@ def _run_pipeline(simulation: Parameters, space: int) -> tuple[Result, NDArray[n
         simulate(jobs, state, queue, new_published(policy, len(workload)))
     else:
         windows = beside_windows.windows_of(simulation, cluster, jobs, state) if "windows" in parts else None
-        optional = _optional_parts(parts, policy, workload, jobs, nodes, profile, windows)
+        optional = _optional_parts(parts, policy, workload, jobs, nodes, profile, windows, tests)
         optional |= {"machines": machines, "stops": stops, "windows": windows, "gates": gates, "tests": tests}
         if "plan" in parts and simulation.setup.begun is not None:
             plan_anew(optional["plan"])
@@ -530,6 +528,7 @@ def _optional_parts(
     nodes: int,
     profile: MachineProfile | None,
     windows: Windows | None,
+    tests: Tests | None,
 ) -> dict[str, Any]:
     """Return the optional parts of the state by name, without the machines."""
     from hpcsimkit.compiled.fair_shares import new_shares
@@ -557,7 +556,7 @@ def _optional_parts(
         "shares": lambda: new_shares(order, workload, nodes),
         "histories": lambda: new_histories(_users(jobs), count, CORRECTIONS),
         "profile": planned,
-        "plan": lambda: new_plan(count, planned(), windows),
+        "plan": lambda: new_plan(count, planned(), windows, tests),
         "candidate_shares": lambda: shares,
     }
     return {part: make[part]() for part in parts if part in make}

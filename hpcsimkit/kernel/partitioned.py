@@ -6,6 +6,7 @@ A single partition over the whole cluster is the plain run, whose system has the
 from __future__ import annotations
 
 import copy
+from collections import Counter
 from itertools import compress
 from typing import Any
 
@@ -138,6 +139,25 @@ class PartitionScheduler(Scheduler):
         """Forward the stop of a job."""
         self.run.on_stop(job, why, requeue, delay)
 
+    def on_hold(self, job: Job, reason: str) -> None:
+        """Keep a job that the policy skips out of the queue of the partition until the end of the pass."""
+        self.system.withdraw(job)
+        self.skipped.append(job)
+        self.run.skip(job, reason)
+
+    def readmit(self) -> None:
+        """Put the jobs that were skipped into the queue again, except for those that a gate holds by now."""
+        for job in self.skipped:
+            if self.system.ledger.waits(job.index):
+                self.system.arrivals_left += 1
+                self.system.submit(job)
+
+    def forget_skipped(self) -> None:
+        """Enter that the partition skips no job any more."""
+        skipped, self.skipped = self.skipped, []
+        for job in skipped:
+            self.run.skip_no_more(job)
+
     def on_take(self, capacity: Allocation, until: int, number: int) -> None:
         """Refuse to take capacity of a partition by itself."""
         if not self.run.takes:
@@ -191,6 +211,7 @@ class PartitionedRun(Run):
         self.takes = False
         self._left: list[PartitionScheduler] = []
         self._taken: dict[int, list[tuple[PartitionScheduler, int]]] = {}
+        self._skipping: Counter[int] = Counter()  # number of partitions whose policies skip a job, by row
         system.billing = partitions.billing
         each = zip(partitions.parts, partitions.views, strict=True)
         defined = [PartitionScheduler(self, part, view) for part, view in each]
@@ -249,7 +270,8 @@ class PartitionedRun(Run):
         """Remove jobs that a gate holds from all queues."""
         super().withdraw(*jobs)
         for scheduler in self.schedulers:
-            of_its_own = [job for job in jobs if scheduler in self._queued_in[job.index]]
+            queue = scheduler.system.queue  # without those that the policy skips in this pass
+            of_its_own = [job for job in jobs if scheduler in self._queued_in[job.index] and job in queue]
             if of_its_own:
                 scheduler.system.withdraw(*of_its_own)
                 self._left.append(scheduler)
@@ -326,6 +348,7 @@ class PartitionedRun(Run):
             system.allocations[job.index] = everywhere
             system.events.append(job.index)
         self.owner[job.index] = owner
+        self.ledger.release(job.index, system.now)  # the policy of another partition may have skipped it
         self.ledger.partitions[job.index] = owner.system.partition
         self._withdraw(job, owner)
         for other in owner.neighbours:
@@ -336,9 +359,24 @@ class PartitionedRun(Run):
 
     def rejected(self, job: Job, owner: PartitionScheduler) -> None:
         """Record a job that the policy of a partition has rejected."""
+        self.ledger.release(job.index, self.system.now)
         self.system.withdraw(job)
         self._withdraw(job, owner)
         self.on_reject(job)
+
+    def skip(self, job: Job, reason: str) -> None:
+        """Enter that the policy of a partition skips a job, which may start in another one."""
+        self._skipping[job.index] += 1
+        news = self.ledger.hold(job.index, self.system.now, reason)
+        self.ledger.submit(job.index)
+        for notify in self.callbacks.on_hold if news else ():
+            notify(job, reason, self.system)
+
+    def skip_no_more(self, job: Job) -> None:
+        """Enter that the policy of a partition does not skip a job any more."""
+        self._skipping[job.index] -= 1
+        if not self._skipping[job.index] and self.ledger.waits(job.index):
+            self.ledger.release(job.index, self.system.now)
 
     def _withdraw(self, job: Job, owner: PartitionScheduler) -> None:
         """Remove a job from the queues of all other partitions."""

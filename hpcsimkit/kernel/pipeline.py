@@ -82,7 +82,7 @@ class Pipeline(Policy):
         The choice of running jobs to stop for a job that does not fit; by default none is stopped.
     gate : Admission or External, optional
         The decision whether a job that is about to start, or to block others, is skipped until the next pass;
-        by default none is. On a cluster without partitions.
+        by default none is.
     tester : Tester or External, optional
         The choice of waiting jobs that run for a short time in what the reservations leave; by default none.
         It needs a backfiller that makes reservations. An open seat is asked job by job.
@@ -381,8 +381,10 @@ class Pipeline(Policy):
         """Return the jobs, each in its turn, without those for which a start of this pass closed a gate."""
         if not self._may_be_held:
             return jobs
-        held = system.ledger.held
-        return (job for job in jobs if not held or getattr(job, "index", None) not in held)
+        held, waits = system.ledger.held, system.ledger.waits
+        rows = ((job, getattr(job, "index", None)) for job in jobs)
+        # A job that waits all the same is skipped by the policy of another partition.
+        return (job for job, row in rows if not held or row not in held or waits(row))
 
     def _next(self, system: System) -> Asking:
         """Return the next job that the gate admits; None if none is left, or an open order seat declined."""
@@ -529,14 +531,14 @@ class Pipeline(Policy):
                 "gate",
                 system,
                 job,
-                options=lambda: (True, False) if self._may_hold(system) else (True,),
+                options=lambda: (True, False) if self._may_hold(system.everywhere) else (True,),
                 default=lambda: base.admits(job, system),
             )
             admitted = yield from ask(gate, decision)
         else:
             admitted = _yes_or_no(gate, gate.admits(job, system), job, system)
         if not admitted:
-            self._check_hold(job, system)
+            self._check_hold(job, system.everywhere)  # it may start in another partition
             system.listener.on_hold(job, self.reason_of_gate)
             self._wake(system)
         return admitted

@@ -201,13 +201,6 @@ class Scheduler(Listener):
         for notify in self.callbacks.on_block:
             notify(job, self.system)
 
-    def on_hold(self, job: Job, reason: str) -> None:
-        """Refuse to skip a job: only a run without partitions can."""
-        raise UsageError(
-            f"{self.guard.subject}: a gate of the policy needs a cluster without partitions, found partition "
-            f"{self.system.partition!r}"
-        )
-
     def readmit(self) -> None:
         """Put the jobs that the policy has skipped into the queue again, at the end of a pass."""
 

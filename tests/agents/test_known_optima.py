@@ -89,6 +89,12 @@ def test_most_of_the_way_at_other_seats(name: str) -> None:
     assert SEAT_PRESETS[name](0, SEATS_SHORT[name]) > 0.6
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", SEEDS)
+def test_nearly_all_of_the_way_of_an_inspector(seed: int) -> None:
+    assert SEAT_PRESETS["prompt-inspector"](seed) > 0.9
+
+
 @pytest.mark.parametrize(
     ("encoder", "least", "most"),
     [

@@ -254,11 +254,11 @@ def test_many_shares_of_candidates() -> None:
 
 
 def test_every_part_is_compiled() -> None:
-    """By the tests of long queues, here, on machines, with outages, windows and gates: those of short ones interpret."""
+    """By the tests of long queues, here, on machines, with outages, windows, gates and tests."""
     policies = [*map(make, COMPILED), by_shares("fcfs", SHARED[0])]
     jobs = long_queue(1)
     needed = {part for policy in policies for part in support._parts(Simulation(jobs, policy))}
-    assert needed | {"machines", "stops", "windows"} == set(support.PARTS)
+    assert needed | {"machines", "stops", "windows", "tests"} == set(support.PARTS)
 
 
 def long_queue(count: int) -> Workload:

@@ -13,7 +13,7 @@ from hpcsimkit.cluster.machines import Machines
 from hpcsimkit.cluster.outages import Failures, Outage, Outages, OutageSource
 from hpcsimkit.cluster.partitions import Partition, Partitions
 from hpcsimkit.compiled import attempts as of_attempts
-from hpcsimkit.compiled import hole_tests, stops
+from hpcsimkit.compiled import hole_tests, passes, plan, stops
 from hpcsimkit.errors import ImpossibleScheduleError, UsageError
 from hpcsimkit.experiments.parts.registry import make
 from hpcsimkit.jobs.workload import Workload
@@ -29,6 +29,9 @@ from tests.kernel.helpers import Row, rows_and_size, run, workload
 from tests.kernel.naive_tests import attempts_with_tests
 from tests.kernel.test_attempts import attempts
 
+HOLE: list[Row] = [(0, 100, 100, 3), (1, 50, 50, 4), (2, 5, 500, 1), (3, 300, 500, 1)]
+"""On four nodes: one node is free until 100 s, when the second job, the head, needs all four."""
+
 ORDERS = [
     "fcfs",
     "lcfs",
@@ -41,7 +44,16 @@ ORDERS = [
     "fcfs+window(3)",
     "wfp3+window(2)",
 ]
-BACKFILLING = ["easy", "easy-sjf", "easy-ar", "easy-noise"]
+BACKFILLING = [
+    "easy",
+    "easy-sjf",
+    "easy-ar",
+    "easy-noise",
+    "easy-k(1)",
+    "easy-k(3)",
+    "conservative-replan",
+    "conservative",
+]
 LEVELS = ["1", "2", "5", "[1,4]", "[2,5,60]"]
 WHO = ["", ", users=0.5", ", largest=0.4", ", restartable='queue'"]
 
@@ -57,6 +69,7 @@ def check(
     seed: int,
 ) -> None:
     policy = make(f"{order}+{backfilling}+tests(seconds={levels}{who})")
+    restart = Restart(delay=restart.delay) if backfilling == "conservative" else restart
     assert_equal_schedules(jobs, policy, restart=restart, walltime=walltime, seed=seed)
 
 
@@ -69,15 +82,21 @@ test_many_random_workloads = pytest.mark.slow(settings(max_examples=20_000)(CASE
 
 
 def check_outages(
-    drawn: tuple[Workload, OutageSource], order: str, levels: str, restart: Restart, walltime: str
+    drawn: tuple[Workload, OutageSource],
+    order: str,
+    backfilling: str,
+    levels: str,
+    restart: Restart,
+    walltime: str,
 ) -> None:
-    policy = make(f"{order}+easy+tests(seconds={levels})")
+    policy = make(f"{order}+{backfilling}+tests(seconds={levels})")
     assert_equal_schedules(drawn[0], policy, outages=drawn[1], restart=restart, walltime=walltime)
 
 
 FAILING = given(
     failing(),
     st.sampled_from(ORDERS),
+    st.sampled_from(["easy", "easy-k(2)"]),
     st.sampled_from(LEVELS),
     restarts(),
     st.sampled_from(["run", "kill"]),
@@ -94,6 +113,23 @@ def test_equals_a_naive_simulator(case: tuple[list[Row], int], levels: list[int]
     assert attempts(result) == attempts_with_tests(rows, size, levels)
 
 
+@uncompiled
+def test_conservative_keeps_the_reservation_of_a_tested_job() -> None:
+    """The tested job has its reservation at 150 s before and after; the one that came later has the next one."""
+    rows: list[Row] = [*HOLE[:2], (3, 300, 500, 1), (5, 300, 500, 4)]
+    found, _ = assert_equal_schedules(workload(rows, 4), make("fcfs+conservative+tests(seconds=10)"))
+    assert attempts(found) == [[(0, 100)], [(100, 150)], [(3, 13), (150, 450)], [(450, 750)]]
+
+
+@pytest.mark.parametrize("policy", ["wfp3+conservative", "fcfs+easy-k(3)"])
+def test_long_queues_with_more_reservations(policy: str) -> None:
+    """Compiled; with a delay, so that jobs are not back when their tests are over."""
+    tests = make(f"{policy}+tests(seconds=[60, 900])")
+    found, _ = assert_equal_schedules(long_queue(300), tests, restart=Restart(delay=7))
+    assert found.attempts is not None
+    assert (found.attempts.outcome == Outcome.TESTED).sum() > 10
+
+
 @pytest.mark.parametrize("policy", ["unicef+easy", "sjf+easy-saf"])
 def test_long_queues(policy: str) -> None:
     """Compiled; node by node fails, and many tests are stopped."""
@@ -104,10 +140,6 @@ def test_long_queues(policy: str) -> None:
     assert found.attempts is not None
     assert (found.attempts.outcome == Outcome.TESTED).sum() > 30
     assert (found.attempts.outcome == Outcome.FAILED).sum() > 5
-
-
-HOLE: list[Row] = [(0, 100, 100, 3), (1, 50, 50, 4), (2, 5, 500, 1), (3, 300, 500, 1)]
-"""On four nodes: one node is free until 100 s, when the second job, the head, needs all four."""
 
 
 @uncompiled
@@ -138,7 +170,9 @@ def test_the_users_are_those_drawn_by_the_kernel() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("policy", ["unicef+easy", "fcfs+easy-sjf", "wfp3+easy"])
+@pytest.mark.parametrize(
+    "policy", ["unicef+easy", "fcfs+easy-sjf", "wfp3+easy", "fcfs+easy-k(3)", "fcfs+conservative"]
+)
 @pytest.mark.parametrize(
     "log", ["KTH-SP2-1996-2.1-cln.swf.gz", "HPC2N-2002-2.2-cln.swf.gz", "ALCF-Theta-2022.swf.gz"]
 )
@@ -186,6 +220,34 @@ def _compare_some() -> None:
     assert_equal_schedules(workload([*HOLE, *HOLE[2:]], 4), make("saf+easy+tests(seconds=10)"))
 
 
+@uncompiled
+@pytest.mark.parametrize(
+    ("place", "name", "broken"),
+    [
+        (
+            passes,
+            "release_tested",
+            lambda plan, tests, jobs: None,
+        ),  # reservations of jobs that are done remain
+        (plan, "_reserve_after_test", lambda *state: False),  # a job is planned to start during its own test
+        (hole_tests, "fits", lambda profile, nodes, seconds: True),  # tests delay reservations
+    ],
+)
+def test_a_broken_plan_is_noticed(
+    place: Any, name: str, broken: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(place, name, broken)
+    with pytest.raises((AssertionError, ImpossibleScheduleError)):
+        _compare_plans()
+
+
+def _compare_plans() -> None:
+    for order in ("fcfs", "sjf", "wfp3"):
+        for levels in ("60", "[60, 900]"):
+            policy = make(f"{order}+conservative+tests(seconds={levels})")
+            assert_equal_schedules(long_queue(200), policy, restart=Restart(delay=30))
+
+
 # --- refusals ------------------------------------------------------------------------------------------
 
 
@@ -196,8 +258,8 @@ class Own(HoleTests):
 @pytest.mark.parametrize(
     ("policy", "options", "reason"),
     [
-        ("fcfs+conservative+tests", {}, "it knows tests with EASY only, found Conservative()"),
-        ("fcfs+easy-k(2)+tests", {}, "it knows tests with EASY only, found Reservations()"),
+        ("fcfs+conservative+tests", {"restart": Restart(cost=1)}, "where conservative backfilling has tests"),
+        ("fcfs+conservative+tests", {"outages": Outages([])}, "it knows no outages, checkpoints or costs"),
         ("aged+easy+tests", {}, "the order Aged"),
         ("slurm+easy+tests", {}, "no SlurmMultifactor() where jobs may be stopped"),
         ("fcfs+easy+tests", {"cluster": Machines.of(64, cpus=1)}, "it knows tests on homogeneous nodes only"),

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from hpcsimkit import default_workload
 from hpcsimkit.cluster.machines import Machines
@@ -32,6 +34,7 @@ from hpcsimkit.policies import EASY, FCFS, LCFS, Pipeline
 from hpcsimkit.results.held_shares import held_shares
 from hpcsimkit.results.metrics import measure
 from hpcsimkit.results.result import Result
+from tests.drawn import examples
 from tests.kernel.helpers import Row, run, starts, workload
 from tests.kernel.test_attempts import attempts
 
@@ -724,10 +727,108 @@ def test_wrong_gates_of_pipelines() -> None:
         run(jobs.first(1), Pipeline(gate=Skips((1,), 5)))
     with pytest.raises(UsageError, match="the gate of a pipeline needs a Admission, found FCFS"):
         run(jobs, Pipeline(gate=FCFS()))  # type: ignore[arg-type]
-    in_partitions = two_partitions(jobs, [0, 1, 0, 0])
-    cluster = Partitions([Partition("a", nodes=4), Partition("b", nodes=4)])
-    with pytest.raises(UsageError, match="needs a cluster without partitions, found partition 'a'"):
-        Simulation(in_partitions, Pipeline(gate=Skips((1,), 5)), cluster).run()
+
+
+TWO_OF_FOUR = Partitions([Partition("a", nodes=4), Partition("b", nodes=4)])
+
+
+class SkipsInTurn(Admission):
+    """Skips each job in one of three seconds."""
+
+    def admits(self, job: Job, system: System) -> bool:
+        return (job.id + system.now) % 3 > 0
+
+
+@examples(1)
+@given(
+    drawn=st.lists(
+        st.tuples(st.integers(0, 9), st.integers(1, 9), st.integers(1, 4), st.integers(0, 1)),
+        min_size=1,
+        max_size=9,
+    ),
+    policy=st.sampled_from(["fcfs", "fcfs+easy", "sjf+fitting", "fcfs+conservative"]),
+)
+def test_the_gate_of_two_partitions_is_that_of_two_clusters(drawn: list[Any], policy: str) -> None:
+    chosen: Any = make(policy)
+    chosen.gate = SkipsInTurn()
+    rows = [(submitted, seconds, seconds, nodes) for submitted, seconds, nodes, _ in drawn]
+    ids, first = np.arange(1, len(drawn) + 1), np.array([place for *_, place in drawn])
+    jobs = workload(rows, 4, id=ids.tolist())
+    expected = np.full(len(drawn), -1)
+    reasons = []
+    try:
+        for place in np.unique(first).tolist():
+            own = first == place
+            part = workload(
+                [row for row, is_own in zip(rows, own, strict=True) if is_own], 4, id=ids[own].tolist()
+            )
+            alone = run(part, chosen)
+            expected[own] = alone.start_time
+            reasons += held(alone)
+    except StalledError:
+        with pytest.raises(StalledError):
+            Simulation(two_partitions(jobs, first.tolist()), chosen, TWO_OF_FOUR).run()
+        return
+    result = Simulation(two_partitions(jobs, first.tolist()), chosen, TWO_OF_FOUR).run()
+    assert result.start_time.tolist() == expected.tolist()
+    assert sorted(held(result)) == sorted(reasons)
+
+
+class SkipsIn(Admission):
+    """Skips job 2 in some partitions until a time."""
+
+    reason = "NotHere"
+
+    def __init__(self, **until: int) -> None:
+        self.until = until
+
+    def admits(self, job: Job, system: System) -> bool:
+        return job.id != 2 or system.now >= self.until.get(system.partition, 0)
+
+
+def test_a_job_that_is_skipped_in_one_partition_may_start_in_another() -> None:
+    """Job 2, of both, is skipped in the first at 1, where it fits, and starts in the second at 4."""
+    jobs = workload([(0, 9, 9, 2), (1, 5, 5, 2), (0, 4, 4, 3), (2, 1, 1, 1)], 4)
+    in_partitions = two_partitions(jobs, [0, 2, 1, 0])
+    # Under conservative backfilling, job 2 has a reservation before job 4 until it is skipped again at 2.
+    for policy, last in (("fcfs", 2), ("fcfs+easy", 2), ("fcfs+conservative", 4)):
+        chosen: Any = make(policy)
+        chosen.gate = SkipsIn(a=50)
+        simulation = Simulation(in_partitions, chosen, TWO_OF_FOUR)
+        result = simulation.run()
+        assert result.start_time.tolist() == [0, 4, 0, last]
+        assert held(result) == [(2, 1, 4, "NotHere")]
+        run_of_partitions: Any = simulation._begun()
+        assert [each.system.arrivals_left for each in run_of_partitions.schedulers] == [0, 0]
+
+
+def test_a_job_is_held_as_long_as_any_partition_skips_it() -> None:
+    """Both skip job 2 at 1; the first admits it at 3, where it fits at 9; the second skips it again at 4."""
+    jobs = workload([(0, 9, 9, 3), (1, 5, 5, 2), (0, 4, 4, 1), (3, 1, 1, 1)], 4)
+    in_partitions = two_partitions(jobs, [0, 2, 1, 0])
+    result = Simulation(in_partitions, Pipeline(gate=SkipsIn(a=3, b=50)), TWO_OF_FOUR).run()
+    assert result.start_time.tolist() == [0, 9, 0, 9]
+    assert held(result) == [(2, 1, 9, "NotHere")]
+
+
+def test_a_gate_of_the_run_may_close_while_a_partition_skips_a_job() -> None:
+    """At 0, job 2 is skipped, and job 3 takes the licence that it needs."""
+    jobs = workload([(0, 50, 50, 1), (0, 5, 5, 1), (0, 9, 9, 1)], 4, licenses=["", "x", "x"])
+    in_partitions = two_partitions(jobs, [0, 2, 0])
+    policy = Pipeline(gate=SkipsIn(a=4))
+    result = Simulation(in_partitions, policy, TWO_OF_FOUR, licenses={"x": 1}).run()
+    assert result.start_time.tolist() == [0, 9, 0]
+    assert held(result) == [(2, 0, 9, "Licenses")]
+
+
+def test_a_job_that_one_partition_skips_is_backfilled_in_another() -> None:
+    """At 1, the first partition skips job 2; in the second, it passes job 3, which needs all nodes."""
+    jobs = workload([(0, 9, 9, 2), (1, 5, 5, 2), (0, 4, 4, 4), (0, 20, 20, 1)], 4)
+    in_partitions = two_partitions(jobs, [0, 2, 0, 1])
+    cluster = Partitions([Partition("b", nodes=4), Partition("a", nodes=4)])
+    result = Simulation(in_partitions, Pipeline(backfiller=EASY(), gate=SkipsIn(b=50)), cluster).run()
+    assert result.start_time.tolist() == [0, 1, 9, 0]
+    assert held(result) == []
 
 
 def test_the_compiled_simulator_refuses_a_gate_of_a_pipeline() -> None:
