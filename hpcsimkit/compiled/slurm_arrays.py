@@ -366,7 +366,7 @@ def nodes_of(places: Places, partitions: Partitions, steps: int) -> state.Nodes:
     levels[columns.EMPTY] = levels[columns.NOW] = machines.capacity
     members = [np.flatnonzero(mask) for mask in masks]
     slots = max(min(len(places.needs), MOST_PLACES // max(count, 1)), 1)
-    counters = np.zeros(11, dtype=np.int64)
+    counters = np.zeros(state.NODE_COUNTERS, dtype=np.int64)
     counters[state.POOLED] = int(table[:, columns.SPREAD].any())
     return state.Nodes(
         columns.Levels(
@@ -378,7 +378,7 @@ def nodes_of(places: Places, partitions: Partitions, steps: int) -> state.Nodes:
         tail=np.zeros(count, dtype=np.int64),
         sought=np.zeros(count, dtype=np.int64),
         smallest=np.zeros(count, dtype=np.int64),
-        slots=np.zeros((3, slots), dtype=np.int64),
+        slots=np.array([[0]] * 3 + [[-1]]).repeat(slots, axis=1).astype(np.int64),
         place=np.empty((slots, count), dtype=np.int64),
         found=np.empty((slots, count), dtype=np.int64),
         known=np.zeros((4, state.KNOWN * len(masks)), dtype=np.int64),
@@ -392,9 +392,18 @@ def nodes_of(places: Places, partitions: Partitions, steps: int) -> state.Nodes:
         first_planned=np.zeros(count, dtype=np.int64),
         edges=np.empty(2 * steps, dtype=np.int64),
         enough=np.zeros((slots, count), dtype=np.int64),
+        enough_at=np.zeros((slots, count), dtype=np.int64),
         seen=np.zeros((6, count), dtype=np.int64),
         shut=np.zeros(count, dtype=np.uint8),
         fits=np.full((2, len(places.needs)), -1, dtype=np.int64),
+        is_member=np.array(masks, dtype=np.uint8),
+        changed_at=np.zeros(count, dtype=np.int64),
+        lacking=np.zeros(count, dtype=np.int64),
+        roomier=np.zeros(count, dtype=np.int64),
+        roomier_at=np.zeros(count, dtype=np.int64),
+        planned_as=np.zeros(steps, dtype=np.int64),
+        plans=np.empty((2, 3, steps), dtype=np.int64),
+        plan_parts=np.empty((2, steps), dtype=np.int64),
         counters=counters,
     )
 
@@ -451,7 +460,6 @@ def new_run(
         key=np.zeros(tickets, dtype=np.int64),
         listed=np.empty(tickets, dtype=np.int64),
         other=np.empty(tickets, dtype=np.int64),
-        held=np.zeros(tickets, dtype=np.int64),
         since=np.zeros(count, dtype=np.int64),
         reason=np.zeros(count, dtype=np.int64),
         log=np.empty((4, ENTRIES * count + 1), dtype=np.int64),

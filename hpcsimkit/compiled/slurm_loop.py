@@ -10,12 +10,14 @@ from hpcsimkit.compiled.compilation import machine_code, pasted, separate
 from hpcsimkit.compiled.needs import MINUS, NOW, PLUS
 from hpcsimkit.compiled.running import expect, forget, pop, push
 from hpcsimkit.compiled.slurm_groups import place_with_a_group
+from hpcsimkit.compiled.slurm_last_plan import begin_like_last, keep_place, note_end, place_like_last
 from hpcsimkit.compiled.slurm_limits import enter_end, enter_start, explain, reason_of, write_in_log
 from hpcsimkit.compiled.slurm_places import (
     NEVER,
     choose_free,
     first_place,
     fits_free,
+    lacks_open_nodes,
     make_plan,
     may_start,
     occupy,
@@ -35,6 +37,7 @@ from hpcsimkit.compiled.slurm_state import (
     ASKED,
     CHANGED,
     CHANGES,
+    CHECKED,
     CHOSEN,
     DONE,
     EVENTS,
@@ -58,6 +61,7 @@ from hpcsimkit.compiled.slurm_state import (
     REJECTED,
     RUNNING,
     RUNS,
+    SOONEST,
     STARTED,
     UNPLANNED,
     UNSEEN_SOME,
@@ -197,6 +201,7 @@ def _change_free(nodes: Nodes, run: Run, row: int, sign: int) -> None:
     free = nodes.levels.levels
     nodes.counters[CHANGES] += 1
     for part in range(run.first[row], run.first[row] + run.part_count[row]):
+        nodes.changed_at[run.parts[part, 0]] = nodes.counters[CHANGES]
         for resource in range(free.shape[2]):
             free[NOW, run.parts[part, 0], resource] += sign * run.parts[part, 1 + resource]
 
@@ -449,14 +454,25 @@ def _main_loop(
         looked_at += 1
         if run.blocked[part] or not _may_start(jobs, limits, run, ticket, now):
             continue
-        if choose_free(nodes, run, jobs.need[ticket]):
-            counters[UNPLANNED] = 1
-            _start(factors, jobs, limits, nodes, run, ticket, READY, now)
-            continue
-        _close(nodes, run, part)
-        closed += 1
+        closed += _start_or_close(factors, jobs, limits, nodes, run, ticket, now)
         if closed == len(run.blocked):
             break
+
+
+@pasted
+def _start_or_close(
+    factors: Factors, jobs: Jobs, limits: Limits, nodes: Nodes, run: Run, ticket: int, now: int
+) -> bool:
+    """Start a job if it fits; else close its partition, unless it lacks open nodes; return whether it did."""
+    part, number = jobs.part[ticket], jobs.need[ticket]
+    if choose_free(nodes, run, number):
+        run.counters[UNPLANNED] = 1
+        _start(factors, jobs, limits, nodes, run, ticket, READY, now)
+        return False
+    if lacks_open_nodes(nodes, run, part, number):
+        return False
+    _close(nodes, run, part)
+    return True
 
 
 @pasted
@@ -478,15 +494,15 @@ def _backfill(
     candidates = _note_candidates(jobs, limits, nodes, run, now)
     if candidates:
         make_plan(nodes, run, now)
+        begin_like_last(nodes, run, now, now + clocks.bf_window + 1)
     for position in range(counters[LISTED]):
         ticket = run.listed[position]
         row = jobs.row[ticket]
         if run.state[row] != WAITING:
             continue
-        if started:
-            run.held[ticket] = reason_of(jobs, limits, run, ticket, now, False)
-        explain(run, row, now, run.held[ticket])
-        if run.held[ticket] or _is_passed_over(clocks, jobs, run, ticket):
+        if not candidates and counters[ASKED] > 0:  # only starts are asked for, not reasons
+            break
+        if not _may_start(jobs, limits, run, ticket, now) or _is_passed_over(clocks, jobs, run, ticket):
             continue
         tested += 1
         if clocks.bf_max_job_test and tested > clocks.bf_max_job_test:
@@ -511,7 +527,13 @@ def _plan(
 ) -> bool:
     """Give a job its first place in the plan, and start it if that begins now; return whether it does."""
     length = jobs.requested_time[jobs.row[ticket]]
-    start = first_place(nodes, jobs.need[ticket], length, now, now + clocks.bf_window + 1)
+    before = now + clocks.bf_window + 1
+    if clocks.end_groups:
+        start = first_place(nodes, jobs.need[ticket], length, now, before)
+    else:
+        start = place_like_last(nodes, jobs.need[ticket], ticket, length, now, before)
+        if start > now:
+            keep_place(nodes, ticket, start)
     if start == NEVER:
         return False
     if start > now:
@@ -519,10 +541,12 @@ def _plan(
             start = place_with_a_group(nodes, run, jobs.need[ticket], length, start, now)
         if start - now > clocks.bf_window:
             return False
+        note_end(nodes, (start + length) // clocks.bf_resolution * clocks.bf_resolution)
         reserve(clocks, nodes, start, start + length, now)
         return False
     run.counters[UNPLANNED] = 1
     _start(factors, jobs, limits, nodes, run, ticket, BACKFILLED, now)
+    note_end(nodes, start + length)
     occupy(nodes, start, start + length)
     return True
 
@@ -539,18 +563,18 @@ def _count_none(run: Run) -> None:
 def _note_candidates(jobs: Jobs, limits: Limits, nodes: Nodes, run: Run, now: int) -> int:
     """Note the positions of the tickets that might start in a backfill, and return their number.
 
-    They are held by no limit, and fit the free machines. The reasons of all are noted.
+    They fit the free machines, and no limit holds them.
     """
     candidates = 0
     _open_all(run)
     for position in range(run.counters[LISTED]):
         ticket = run.listed[position]
-        if run.state[jobs.row[ticket]] != WAITING:
+        if run.state[jobs.row[ticket]] != WAITING or not fits_free(nodes, run, jobs.need[ticket]):
             continue
-        run.held[ticket] = reason_of(jobs, limits, run, ticket, now, False)
-        if not run.held[ticket] and fits_free(nodes, run, jobs.need[ticket]):
+        if not reason_of(jobs, limits, run, ticket, now, False):
             run.other[candidates] = position
             candidates += 1
+    nodes.counters[CHECKED] = -1
     return candidates
 
 
@@ -567,7 +591,11 @@ def _without_late_ones(jobs: Jobs, nodes: Nodes, run: Run, candidates: int, posi
             return 0
         ticket = run.listed[last]
         row = jobs.row[ticket]
-        if run.state[row] == WAITING and may_start(nodes, jobs.need[ticket], jobs.requested_time[row], now):
+        length = jobs.requested_time[row]
+        if nodes.counters[CHECKED] == last and nodes.counters[SOONEST] >= now + length:
+            return candidates  # nothing has been planned since that concerns it
+        if run.state[row] == WAITING and may_start(nodes, jobs.need[ticket], length, now):
+            nodes.counters[CHECKED], nodes.counters[SOONEST] = last, NEVER
             return candidates
         candidates -= 1
     return 0

@@ -22,6 +22,7 @@ from hpcsimkit.compiled.slurm_state import (
     CHANGES,
     CHOSEN,
     END,
+    ENOUGH_FOR,
     EPOCH,
     FOLLOWING,
     KEPT,
@@ -37,6 +38,7 @@ from hpcsimkit.compiled.slurm_state import (
     RUNNING,
     SEARCH,
     SECOND,
+    SOONEST,
     STEPS,
     Clocks,
     Nodes,
@@ -153,6 +155,27 @@ def choose_of(nodes: Nodes, level: Integers, shut: NDArray[np.uint8], number: in
     return bool(needs[number, SPREAD]) and _is_filled(nodes)
 
 
+@separate
+def lacks_open_nodes(nodes: Nodes, run: Run, part: int, number: int) -> bool:
+    """Return whether a request does not fit the open machines of a partition, though they are many enough.
+
+    It would not if they were idle, either; one for whole nodes has to wait if they are not. Mirrors
+    ``reasons.lack_of``.
+    """
+    needs, levels = nodes.levels.needs, nodes.levels.levels
+    left, idle = 0, True
+    for place in range(nodes.first_member[part], nodes.first_member[part + 1]):
+        machine = nodes.members[place]
+        if not run.closed[machine]:
+            left += 1
+            for resource in range(levels.shape[2]):
+                idle &= levels[NOW, machine, resource] == levels[EMPTY, machine, resource]
+    wanted = 1 if needs[number, SPREAD] else needs[number, NODES]
+    if left < wanted or (needs[number, EXCLUSIVE] and not idle):
+        return False
+    return not choose_of(nodes, levels[EMPTY], run.closed, number)
+
+
 @machine_code
 def fits_free(nodes: Nodes, run: Run, number: int) -> bool:
     """Return whether a request fits the free machines, none of which is closed."""
@@ -219,6 +242,7 @@ def _add_step(nodes: Nodes, before: int, at: int) -> int:
 def occupy(nodes: Nodes, start: int, end: int) -> None:
     """Subtract the allocation of a job that starts in [start, end) [s]; mirrors ``MachineProfile.occupy``."""
     nodes.counters[EPOCH] += 1  # what is known of when machines have enough does not hold any more
+    nodes.counters[SOONEST] = start
     _take(nodes, 0, start, end, False)
     if nodes.counters[POOLED]:
         _take(nodes, nodes.counters[SECOND], start, end, False)
@@ -253,6 +277,7 @@ def reserve(clocks: Clocks, nodes: Nodes, start: int, end: int, now: int) -> Non
     start, end = max(start // grid * grid, now), end // grid * grid
     if end <= start:
         return
+    nodes.counters[SOONEST] = min(nodes.counters[SOONEST], start)
     if nodes.counters[POOLED]:
         _take(nodes, nodes.counters[SECOND], start, end, True)
     for chosen in range(nodes.counters[CHOSEN]):
@@ -318,7 +343,7 @@ def first_place(nodes: Nodes, number: int, length: int, now: int, before: int) -
             else:
                 found = _first_of_several(nodes, number, slot, length, after, before)
         if found > after:
-            _remember(nodes, number, length, found)
+            remember(nodes, number, length, found)
     return int(found)
 
 
@@ -368,19 +393,36 @@ def _slot(nodes: Nodes, number: int, length: int) -> int:
 
 @machine_code
 def _note_enough(nodes: Nodes, number: int, slot: int) -> None:
-    """Note from when on each machine has enough for a node of a request, as running jobs end."""
+    """Note from when on each machine has enough for a node of a request, as running jobs end; 0: from now on.
+
+    What is known of a machine holds until a job starts or ends on it.
+    """
     mask = nodes.levels.needs[number, MASK]
+    if nodes.slots[ENOUGH_FOR, slot] != number:
+        nodes.slots[ENOUGH_FOR, slot] = number
+        for machine in range(len(nodes.tail)):
+            nodes.enough[slot, machine], nodes.enough_at[slot, machine] = NEVER, -1
     _want(nodes, number)
-    for machine in range(len(nodes.tail)):
-        nodes.enough[slot, machine] = NEVER
     for place in range(nodes.first_member[mask], nodes.first_member[mask + 1]):
-        step = machine = nodes.members[place]
-        if nodes.levels.needs[number, EXCLUSIVE]:
-            _want_all(nodes, number, machine)
-        while step >= 0 and not _has_wanted(nodes, step):
-            step = nodes.steps[step, NEXT]
-        if step >= 0:
-            nodes.enough[slot, machine] = nodes.steps[step, AT]
+        machine = nodes.members[place]
+        late = 0 < nodes.enough[slot, machine] <= nodes.steps[machine, AT]  # a job should have ended
+        if late or nodes.enough_at[slot, machine] < nodes.changed_at[machine]:
+            _note_enough_of(nodes, number, slot, machine)
+
+
+@separate
+def _note_enough_of(nodes: Nodes, number: int, slot: int, machine: int) -> None:
+    """Note from when on a machine has enough for a node of a request."""
+    step = machine
+    nodes.enough[slot, machine], nodes.enough_at[slot, machine] = NEVER, nodes.counters[CHANGES]
+    if nodes.levels.needs[number, EXCLUSIVE]:
+        _want_all(nodes, number, machine)
+    while step >= 0 and not _has_wanted(nodes, step):
+        step = nodes.steps[step, NEXT]
+    if step == machine:
+        nodes.enough[slot, machine] = 0
+    elif step >= 0:
+        nodes.enough[slot, machine] = nodes.steps[step, AT]
 
 
 @machine_code
@@ -426,7 +468,7 @@ def _asks_no_more(nodes: Nodes, less: int, more: int) -> bool:
 
 
 @machine_code
-def _remember(nodes: Nodes, number: int, length: int, found: int) -> None:
+def remember(nodes: Nodes, number: int, length: int, found: int) -> None:
     """Remember the place of a request, in place of the oldest one of the same machines."""
     known, mask, counters = nodes.known, nodes.levels.needs[number, MASK], nodes.counters
     entry = KNOWN * mask + nodes.latest[mask] % KNOWN
@@ -454,6 +496,23 @@ def _search(nodes: Nodes, slot: int, machine: int, length: int, after: int, befo
         following = planned[following, FOLLOWING]
     nodes.found[slot, machine], nodes.place[slot, machine] = found, place
     return found if found < before else NEVER
+
+
+@separate
+def first_on(nodes: Nodes, number: int, machine: int, length: int, after: int, before: int) -> int:
+    """Return the first time from which a machine has enough for a length, if it is before another one [s]."""
+    planned, step = nodes.planned, machine
+    _want(nodes, number)
+    if nodes.levels.needs[number, EXCLUSIVE]:
+        _want_all(nodes, number, machine)
+    while not _has_wanted(nodes, step):
+        step = nodes.steps[step, NEXT]
+        if step < 0:
+            return NEVER
+    found, following = max(after, nodes.steps[step, AT]), nodes.first_planned[machine]
+    while following >= 0 and found < before and planned[following, BEGIN] < found + length:
+        found, following = max(found, planned[following, END]), planned[following, FOLLOWING]
+    return int(found) if found < before else NEVER
 
 
 @machine_code

@@ -235,8 +235,6 @@ class Run(NamedTuple):
         Starts (rows) and ends (complements of rows) in chronological order.
     key, listed, other : array of int64, shape (tickets,)
         Key of each ticket in the order, the smallest first; the waiting tickets in order; space to sort them.
-    held : array of int64, shape (tickets,)
-        Reason that holds each ticket at the beginning of a backfill.
     since, reason : array of int64, shape (jobs,)
         Time since when a limit holds each job [s], and its reason; 0 for none.
     log : array of int64, shape (4, entries)
@@ -274,7 +272,6 @@ class Run(NamedTuple):
     key: Integers
     listed: Integers
     other: Integers
-    held: Integers
     since: Integers
     reason: Integers
     log: Integers
@@ -315,8 +312,9 @@ class Nodes(NamedTuple):
     tail, sought, smallest : array of int64, shape (machines,)
         Last step of each machine while the plan is made; last search in which the first time from which it
         has enough was found; space for the smallest of these times.
-    slots : array of int64, shape (3, slots)
-        Epoch, need and length of the last search for a need, in the slot of the need.
+    slots : array of int64, shape (4, slots)
+        Epoch, need and length of the last search for a need, in the slot of the need; and the need to which
+        `enough` belongs.
     place, found : array of int64, shape (slots, machines)
         Part on each machine after which the next search goes on, -1 for the beginning, and a time before
         which it has not enough [s].
@@ -342,7 +340,9 @@ class Nodes(NamedTuple):
     edges : array of int64, shape (2 * parts,)
         Beginnings and ends of planned parts, sorted [s].
     enough : array of int64, shape (slots, machines)
-        Time from which each machine has enough for a node of a need, as running jobs end [s].
+        Time from which each machine has enough for a node of a need, as running jobs end [s]; 0 if it has.
+    enough_at : array of int64, shape (slots, machines)
+        Number of changes of the free machines at which that was found.
     seen : array of int64, shape (6, machines)
         Number of each machine of a need, that time, the first end of a running job, and the next planned
         part, its beginning and its end [s].
@@ -351,11 +351,29 @@ class Nodes(NamedTuple):
     fits : array of int64, shape (2, needs)
         Number of changes of the free machines at which it was found whether each need fits them, and the
         answer.
-    counters : array of int64, shape (11,)
+    is_member : array of uint8, shape (masks, machines)
+        Whether each machine belongs to each mask.
+    changed_at : array of int64, shape (machines,)
+        Number of changes of the free machines at the last one of each.
+    lacking : array of int64, shape (machines,)
+        Number of things that each machine had in the last plan and lacks now.
+    roomier, roomier_at : array of int64, shape (machines,)
+        Numbers of the machines that lack anything, and their positions.
+    planned_as : array of int64, shape (steps,)
+        Place of each ticket in the last plan that has one.
+    plans : array of int64, shape (2, 3, steps)
+        The last plan and the one that is made: ticket, beginning [s] and first part of each place.
+    plan_parts : array of int64, shape (2, steps)
+        Machines of these places.
+    counters : array of int64, shape (24,)
         Numbers of steps, of the backfill, of machines that were chosen, of smallest times, of changes of the
         free machines, and of the search; the need of a lesser request with a late place; the number of
         planned parts; the epoch, which begins with a backfill or a start in one; the first step of the second
-        lists; and whether there are any.
+        lists; and whether there are any. Then which of the two plans is made; numbers of places and parts of
+        the last one and of the one that is made; number of places of the last one that have been looked at;
+        number of machines that lack anything; number of changes of the free machines when it began; the times
+        before which its places, and those of the last one, begin [s]; and number of ends between them. Last,
+        the position of the candidate that was checked last, and the first beginning planned since then [s].
     """
 
     levels: Levels
@@ -379,9 +397,18 @@ class Nodes(NamedTuple):
     first_planned: Integers
     edges: Integers
     enough: NDArray[np.int64]
+    enough_at: NDArray[np.int64]
     seen: Integers
     shut: NDArray[np.uint8]
     fits: Integers
+    is_member: NDArray[np.uint8]
+    changed_at: Integers
+    lacking: Integers
+    roomier: Integers
+    roomier_at: Integers
+    planned_as: Integers
+    plans: NDArray[np.int64]
+    plan_parts: Integers
     counters: Integers
 
 
@@ -394,11 +421,43 @@ BEGIN, END, FOLLOWING = range(3)
 MACHINE, ENOUGH, ENDS, PART, FREE_UNTIL, TAKEN_UNTIL = range(6)
 """Rows of :attr:`Nodes.seen`."""
 
-STEPS, BACKFILL, CHOSEN, KEPT, CHANGES, SEARCH, LIKE, PLANNED, EPOCH, SECOND, POOLED = range(11)
+(
+    STEPS,
+    BACKFILL,
+    CHOSEN,
+    KEPT,
+    CHANGES,
+    SEARCH,
+    LIKE,
+    PLANNED,
+    EPOCH,
+    SECOND,
+    POOLED,
+    LAST_PLAN,
+    LAST_PLANNED,
+    LAST_PARTS,
+    NEW_PLANNED,
+    NEW_PARTS,
+    LOOKED_AT,
+    ROOMIER,
+    PLAN_CHANGES,
+    BEFORE,
+    LAST_BEFORE,
+    LATE_ENDS,
+    CHECKED,
+    SOONEST,
+    NODE_COUNTERS,
+) = range(25)
 """Positions in :attr:`Nodes.counters`."""
+
+TICKET, SINCE, FIRST_PART = range(3)
+"""Rows of each of :attr:`Nodes.plans`."""
 
 PASS, REQUEST, LENGTH, BEGINNING = range(4)
 """Rows of :attr:`Nodes.known`, the first ones also of :attr:`Nodes.slots`."""
+
+ENOUGH_FOR = 3
+"""Row of :attr:`Nodes.slots` besides."""
 
 KNOWN = 16
 """Number of places that a backfill remembers for each mask."""

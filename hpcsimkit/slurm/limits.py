@@ -289,6 +289,15 @@ class LimitBook:
         """Return why a job may not start now; empty if it may."""
         return next(self._reasons(ask, now, never=False), "")
 
+    def early_reason(self, ask: Ask, now: int) -> str:
+        """Return the first reason why a job may not start at which Slurm looks before resources, if any."""
+        rules = (each for each in self.rules(ask) if each[0].measure in FIRST)
+        found = (
+            _beyond(rule, limits[rule.name], ask, self._groups.get(key, NOTHING), now, safe=self._safe)
+            for rule, limits, key in rules
+        )
+        return next(filter(None, found), "")
+
     def never(self, ask: Ask) -> str:
         """Return why a job can never start, even if no other runs; empty if it can."""
         return next(self._reasons(ask, 0, never=True), "")

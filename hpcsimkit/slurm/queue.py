@@ -73,6 +73,10 @@ class Waiting:
             found = self._asks[row, part] = self._requests.ask(row, part)
         return found
 
+    def record(self, job: Job) -> int:
+        """Return the record of a job in Slurm's queue: tasks of an array have one."""
+        return int(self._record[job.index])
+
     # --- events --------------------------------------------------------------------------------------------
 
     def joined(self, row: int, now: int) -> None:

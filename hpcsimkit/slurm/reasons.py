@@ -2,32 +2,73 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hpcsimkit.cluster.allocation import MachineLevel
+from hpcsimkit.cluster.hostlists import hostlist_of
 from hpcsimkit.jobs.job import Job
 from hpcsimkit.slurm.plan import Places, Ticket
 
-__all__ = ["CLOSED", "NONE", "PRIORITY", "RESOURCES", "reasons_of"]
+__all__ = ["CLOSED", "NONE", "PRIORITY", "RESERVED", "RESOURCES", "UNAVAILABLE", "lack_of", "reasons_of"]
+
+Mask = NDArray[np.bool_]
 
 NONE, PRIORITY, RESOURCES = "None", "Priority", "Resources"
 CLOSED = "Nodes required for job are DOWN, DRAINED or reserved for jobs in higher priority partitions"
+
+NOT_AVAILABLE = "ReqNodeNotAvail, "
+UNAVAILABLE, RESERVED = f"{NOT_AVAILABLE}UnavailableNodes:", f"{NOT_AVAILABLE}May be reserved for other job"
+
+
+def lack_of(
+    ticket: Ticket, places: Places, open_machines: Mask, free: MachineLevel, shut: Mask | None
+) -> str:
+    """Return why a job that does not fit lacks nodes: the reasons above.
+
+    Parameters
+    ----------
+    ticket : Ticket
+        The job, in one of its partitions.
+    places : Places
+        The machines.
+    open_machines : array of bool, shape (machines,)
+        Whether each machine is open to the jobs of this partition.
+    free : array of int64, shape (machines, resources)
+        Free amounts now.
+    shut : array of bool, shape (machines,), optional
+        Whether each machine is reserved for others at some time until the limit of the job; none by default.
+    """
+    need, own = places.need(ticket), places.of[ticket.part]
+    if need.nodes > (open_machines & own).sum():
+        return CLOSED
+    there = open_machines & own if shut is None else open_machines & own & ~shut
+    idle = np.where(there[:, None], places.capacity, 0)
+    if need.fits(idle) or (need.exclusive and (free != places.capacity)[there].any()):
+        return RESOURCES
+    closed = np.flatnonzero(own & ~open_machines).tolist()
+    return UNAVAILABLE + hostlist_of(places.machines.names[each] for each in closed) if closed else RESERVED
 
 
 def reasons_of(
     tickets: Iterable[Ticket],
     places: Places,
     room_for: Callable[[Job], MachineLevel],
-    held: Callable[[Ticket], str],
+    held: Callable[[Ticket], tuple[str, bool]],
+    lack: Callable[[Ticket, Mask], str],
+    record: Callable[[Job], int],
+    seen: Callable[[Job], bool],
+    before: Mapping[int, str],
 ) -> dict[int, str]:
     """Return the reason of each waiting job, by its row.
 
     A job that a limit holds has the reason of the limit, and blocks nobody. The first job of a partition
-    that lacks nodes waits for ``Resources`` or, if jobs of other partitions have closed all nodes of its
-    own, for these; those behind it have ``Priority``. A job that would start has ``None``. Of a job in
-    several partitions, Slurm keeps the last reason, but ``Priority`` replaces neither a limit nor itself.
+    that lacks nodes waits for ``Resources`` or, if jobs of other partitions have closed nodes of its own, for
+    these; those behind it have ``Priority``. A new job that would start has ``None``. Of a job in
+    several partitions, Slurm keeps the last reason, but ``Priority`` replaces neither a limit nor itself, nor
+    that nodes are not available.
 
     Parameters
     ----------
@@ -38,22 +79,43 @@ def reasons_of(
     room_for : callable
         Function that returns what is free for a job.
     held : callable
-        Function that returns the reason of the limit that holds a ticket; empty for none.
+        Function that returns the reason of the limit that holds a ticket, empty for none, and whether it is
+        one of resources.
+    lack : callable
+        Function that returns why a ticket lacks nodes, of those that are open; see :func:`lack_of`.
+    record : callable
+        Function that returns the record of a job: the tasks of an array have one, and the reason of its first
+        task that does not start.
+    seen : callable
+        Function that returns whether a main loop has looked at a job. One that waits all the same, though it
+        seems to fit, lacks nodes for Slurm: those on which stopped jobs are being ended, for example.
+    before : mapping of int to str
+        Reasons of the jobs until then, by row.
     """
     found: dict[int, str] = {}
+    first: dict[tuple[int, int], str] = {}  # reasons of records in partitions
     blocked: set[int] = set()
     open_machines = np.ones(len(places.machines), dtype=np.bool_)
     for ticket in tickets:
         (job, part), present = ticket, found.get(ticket.job.index, NONE)
-        reason = held(ticket)
-        if reason:
+        key = record(job), part
+        if first.get(key, NONE) != NONE:
+            found[job.index] = first[key]
+            continue
+        reason, of_resources = held(ticket)
+        few = places.need(ticket).nodes > (open_machines & places.of[part]).sum()
+        if reason and not (of_resources and few and part not in blocked):
             found[job.index] = reason
         elif part in blocked:
-            found[job.index] = PRIORITY if present in (NONE, RESOURCES, CLOSED) else present
-        elif places.first(ticket, room_for(job), open_machines) is not None:
+            known = before.get(job.index, NONE) if present == NONE else present
+            keeps = present not in (NONE, RESOURCES, CLOSED) or known.startswith(NOT_AVAILABLE)
+            found[job.index] = known if keeps else PRIORITY
+        elif not few and places.first(ticket, room_for(job), open_machines) is not None and not seen(job):
             found.setdefault(job.index, NONE)
         else:
-            found[job.index] = RESOURCES if (open_machines & places.of[part]).any() else CLOSED
-            blocked.add(part)
-            open_machines &= ~places.of[part]
+            found[job.index] = lack(ticket, open_machines)
+            if not found[job.index].startswith(NOT_AVAILABLE):
+                blocked.add(part)
+                open_machines &= ~places.of[part]
+        first[key] = found[job.index]
     return found

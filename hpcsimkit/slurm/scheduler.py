@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsimkit.cluster.allocation import Allocation
+from hpcsimkit.cluster.closures import Closures
 from hpcsimkit.errors import UsageError
 from hpcsimkit.jobs.job import Job
 from hpcsimkit.kernel.ledger import Mode
@@ -23,7 +24,7 @@ from hpcsimkit.slurm.limits import LimitBook
 from hpcsimkit.slurm.plan import Places, Plan, Ticket
 from hpcsimkit.slurm.preemption import victims
 from hpcsimkit.slurm.queue import Waiting
-from hpcsimkit.slurm.reasons import reasons_of
+from hpcsimkit.slurm.reasons import NOT_AVAILABLE, lack_of, reasons_of
 from hpcsimkit.slurm.rules import Rules
 
 __all__ = ["SlurmScheduler"]
@@ -188,10 +189,20 @@ class SlurmScheduler(Policy):
             if allocation is not None:
                 self._start(ticket, allocation, Mode.READY, system)
                 continue
+            if self._lack(ticket, free, system).startswith(NOT_AVAILABLE):
+                continue
             blocked.add(part)
             free &= ~self._places.of[part]
             if len(blocked) == len(self._places.of):
                 break
+
+    def _lack(self, ticket: Ticket, among: Mask, system: System) -> str:
+        """Return why a job lacks nodes, of those that are open; see :mod:`hpcsimkit.slurm.reasons`."""
+        shut = None
+        if isinstance(system.calendar, Closures):
+            end = system.now + system.estimate(ticket.job)
+            shut = system.calendar.machines(ticket.job, system.now, end)
+        return lack_of(ticket, self._places, among, system.free, shut)
 
     def _preempt(self, ticket: Ticket, among: Mask, system: System) -> Allocation | None:
         """Stop jobs for one that does not fit; return its allocation, or None if it must wait."""
@@ -246,18 +257,37 @@ class SlurmScheduler(Policy):
 
     # --- limits ----------------------------------------------------------------------------------------
 
-    def reasons(self, system: System, fair_shares: Mapping[tuple[str, str], float]) -> dict[int, str]:
+    def reasons(
+        self,
+        system: System,
+        fair_shares: Mapping[tuple[str, str], float],
+        before: Mapping[int, str],
+        *,
+        settled: bool,
+    ) -> dict[int, str]:
         """Return why each job in the queue waits now, by its row; see :mod:`hpcsimkit.slurm.reasons`.
 
-        Fair shares by account and user take the place of those of the run.
+        Fair shares by account and user take the place of those of the run. The reasons until then are given.
+        If all is `settled`, a main loop has looked at all jobs but those that have just come.
         """
         self._waiting.calculate(system.now, fair_shares)
 
-        def held(ticket: Ticket) -> str:
+        def held(ticket: Ticket) -> tuple[str, bool]:
+            if not self.profile.limits:
+                return "", False
             asks = self._waiting.asks(ticket)
-            return self._book.reason(asks, system.now) if self.profile.limits else ""
+            return self._book.reason(asks, system.now), not self._book.early_reason(asks, system.now)
 
-        return reasons_of(self._in_order(system), self._places, system.room_for, held)
+        def lack(ticket: Ticket, among: Mask) -> str:
+            return self._lack(ticket, among, system)
+
+        tickets = self._in_order(system)
+
+        def seen(job: Job) -> bool:
+            return settled and job.submit_time < system.now - self._clocks.sched_min_interval
+
+        record = self._waiting.record
+        return reasons_of(tickets, self._places, system.room_for, held, lack, record, seen, before)
 
     def _may_start(self, ticket: Ticket, system: System) -> bool:
         """Return whether no limit holds a job in a partition; one that does is its reason."""

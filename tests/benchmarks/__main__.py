@@ -245,7 +245,7 @@ MEASURES = {
         ("training", agents.training), ("inference", agents.inference), ("backfilling", agents.backfilling),
         ("games", agents.games), ("batches", agents.batches), ("shares", shares.shares),
         ("preemptive", simulators.preemptive), ("futures", simulators.futures),
-        ("slurm", slurm.measure), ("validated", slurm.validated), ("advice", slurm.advice),
+        ("slurm", slurm.measure), ("validated", slurm.validated), ("advice", slurm.advice), ("advised", slurm.advised),
         ("sweep", sweeps.overhead), ("finished", sweeps.finished), ("workers", sweeps.workers),
     )},
 }  # fmt: skip
@@ -333,6 +333,8 @@ ALL = [
     ("validated", "20000 jobs", "as-configured", 2),
     ("slurm", "20000 jobs", "as-configured, SimPy", 1),
     ("advice", "520 waiting", "as-configured", 50),
+    ("advised", "520 waiting", "200 futures, not calibrated", 2),
+    ("advised", "520 waiting", "200 futures", 2),
     ("corners", "KTH-SP2", "fcfs+easy", 5),
     ("corners", "KTH-SP2", "wfp3+easy", 5),
     ("corners", "KTH-SP2", "xfactor+easy", 5),
@@ -434,7 +436,10 @@ def row(case: tuple[str, str, str, int], found: dict[str, Any]) -> str:
             f"{found['longer']:.2f} x the time without outages ({found['without']:.3f} s); {found['starts']:.2f} x "
             f"the starts, {found['passes']:.2f} x the passes, {found['blocked']:.2f} x those with a blocked job"
         )
-    if "waiting" in found:
+    if "wall" in found:
+        cells.append(f"half of its processor time; {found['wall']:.1f} s with two workers on this machine")
+        cells.append(f"{found['waiting']:,.0f} jobs wait")
+    elif "waiting" in found:
         cells.append(f"{found['running']:,.0f} jobs run and {found['waiting']:,.0f} wait at the beginning")
     if "only_simpy" in found:
         cells.append(f"{found['only_simpy']:.3f} s if all its simulations run on SimPy")

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import resource
+import subprocess
+import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -47,12 +52,23 @@ ACCOUNTS, USERS = 8, 60
 PARTITIONS = ("cpu", "short", "long", "any", "gpu", "cpu,any")
 KINDS = ("normal", "high", "small")
 DAY = 86_400
+EPOCH = 1_795_000_000
+"""Unix time at which the log begins, in what Slurm prints."""
+
+LABELS = ("user", "group", "qos", "partition")
 
 
 def profile() -> Any:
     """Return the cluster: 80 nodes, five partitions that share most of them, QOS and accounts with limits."""
     from hpcsimkit.slurm.profile import Slurm
 
+    with tempfile.TemporaryDirectory() as folder:
+        configure(Path(folder))
+        return Slurm.read(folder)
+
+
+def configure(folder: Path) -> None:
+    """Write the configuration of the cluster to a folder."""
     dump = ["Cluster - 'bench':Fairshare=1:QOS='normal'", "Parent - 'root'"]
     dump += [
         f"Account - 'a{number}':Fairshare={1 + number}:GrpTRES=cpu={512 + 128 * number}"
@@ -63,10 +79,8 @@ def profile() -> Any:
         dump += [
             f"User - 'u{user}':Fairshare=1:MaxJobs=100" for user in range(USERS) if user % ACCOUNTS == number
         ]
-    with tempfile.TemporaryDirectory() as folder:
-        for name, text in (("slurm.conf", CONF), ("qos.txt", QOS), ("dump.cfg", "\n".join(dump) + "\n")):
-            (Path(folder) / name).write_text(text)
-        return Slurm.read(folder)
+    for name, text in (("slurm.conf", CONF), ("qos.txt", QOS), ("dump.cfg", "\n".join(dump) + "\n")):
+        (folder / name).write_text(text)
 
 
 def jobs(count: int = 20_000, days: float = 30.0, seed: int = 1) -> Any:
@@ -175,3 +189,115 @@ def advice(traces: Path, source: str, policy: str, repetitions: int) -> dict[str
     drawn = len(list(futures.draw(moment, repetitions, np.random.default_rng(1))))
     seconds = time.process_time() - began
     return {"seconds": seconds, "per_second": drawn / seconds}
+
+
+def advised(traces: Path, source: str, policy: str, repetitions: int) -> dict[str, float]:
+    """Run ``advise`` on a live queue after a burst as a user does, with what it reads and writes."""
+    futures = policy.partition(" ")[0]
+    calibration = ("--calibration", "0") if "not calibrated" in policy else ()
+    least, wall = float("inf"), float("inf")
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        (folder / "conf").mkdir()
+        configure(folder / "conf")
+        waiting = _write_queue(folder)
+        assert waiting > 500
+        command = [
+            *(sys.executable, "-m", "hpcsimkit.run", "advise", "--queue", str(folder / "squeue.json")),
+            *("--history", str(folder / "history.sacct"), "--slurm", str(folder / "conf")),
+            *("--futures", futures, *calibration, "--workers", "2"),
+        ]
+        for repetition in range(repetitions + 1):  # the first run may compile
+            used, began = _of_children(), time.perf_counter()
+            subprocess.run([*command, "--out", f"{place}/{repetition}"], check=True, capture_output=True)
+            if repetition:
+                wall = min(wall, time.perf_counter() - began)
+                least = min(least, _of_children() - used)
+    return {"seconds": least / 2, "wall": wall, "waiting": waiting}
+
+
+def _of_children() -> float:
+    """Return the processor time of all processes that this one started and that have ended [s]."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def _write_queue(folder: Path) -> int:
+    """Write the history and the live queue after a burst as Slurm prints them; return how many jobs wait."""
+    from hpcsimkit import Simulation
+
+    made, workload = profile(), busy(waiting=800)
+    result = Simulation(workload, made.policy, made.partitions, simulator="compiled", **made.options).run()
+    at = EPOCH + int(workload.submit_time.max())
+    each = [*_records(workload, result)]
+    ended = [job for job in each if 0 <= job["End"] <= at]
+    live = [job for job in each if not 0 <= job["End"] <= at and job["Submit"] <= at]
+    names = ("JobID", "User", "Account", "Partition", "QOS", "State", "Submit", "Eligible", "Start", "End")
+    names += ("ElapsedRaw", "TimelimitRaw", "ReqTRES", "AllocTRES", "NodeList")
+    lines = ["|".join(names), *("|".join(str(job[name]) for name in names) for job in ended)]
+    (folder / "history.sacct").write_text("\n".join(lines) + "\n")
+    (folder / "squeue.json").write_text(json.dumps({"jobs": [_in_queue(job, at) for job in live]}))
+    return sum(not 0 <= job["Start"] <= at for job in live)
+
+
+def _records(workload: Any, result: Any) -> Iterator[dict[str, Any]]:
+    """Yield the jobs of a simulation as ``sacct`` prints them once they have ended."""
+    machines = result.placements
+    names = list(profile().partitions.machines.names)
+    for row in range(len(workload)):
+        start, end = int(result.start_time[row]), int(result.end_time[row])
+        nodes, cpus, gpus = (int(workload.column(name)[row]) for name in ("nodes", "cpus", "gpus"))
+        memory = int(workload.column("memory")[row]) >> 20
+        tres = f"billing={cpus * nodes},cpu={cpus * nodes},mem={memory * nodes}M,node={nodes}"
+        tres += f",gres/gpu={gpus * nodes}" if gpus else ""
+        label = {name: workload.label(name, int(workload.column(name)[row])) for name in LABELS}
+        submit = EPOCH + int(workload.submit_time[row])
+        yield {
+            "of_queue": label["partition"],
+            "of_node": (cpus, gpus, memory, nodes),
+            "JobID": row + 1,
+            "User": label["user"],
+            "Account": label["group"],
+            "QOS": label["qos"],
+            "Partition": str(result.started_in[row]) or label["partition"],
+            "State": "COMPLETED",
+            "Submit": submit,
+            "Eligible": submit,
+            "Start": EPOCH + start if start >= 0 else -1,
+            "End": EPOCH + end if start >= 0 else -1,
+            "ElapsedRaw": end - start,
+            "TimelimitRaw": int(workload.requested_time[row]) // 60,
+            "ReqTRES": tres,
+            "AllocTRES": tres,
+            "NodeList": _node_list(names, machines, row) if start >= 0 else "",
+        }
+
+
+def _node_list(names: list[str], machines: Any, row: int) -> str:
+    return ",".join(names[each] for each in machines.allocation(row).machines)
+
+
+def _in_queue(job: dict[str, Any], at: int) -> dict[str, Any]:
+    """Return a job as ``squeue --json`` prints it at a time."""
+    runs = 0 <= job["Start"] <= at
+    cpus, gpus, memory, nodes = job["of_node"]
+    return {
+        "job_id": job["JobID"],
+        "user_name": job["User"],
+        "account": job["Account"],
+        "qos": job["QOS"],
+        "partition": job["Partition" if runs else "of_queue"],
+        "job_state": "RUNNING" if runs else "PENDING",
+        "state_reason": "None" if runs else "Priority",
+        "submit_time": job["Submit"],
+        "eligible_time": job["Submit"],
+        "start_time": job["Start"] if runs else 0,
+        "time_limit": job["TimelimitRaw"],
+        "tres_req_str": job["ReqTRES"],
+        "tres_alloc_str": job["AllocTRES"] if runs else "",
+        "tres_per_node": f"gres:gpu:{gpus}" if gpus else "",
+        "nodes": job["NodeList"] if runs else "",
+        "node_count": nodes,
+        "cpus": cpus * nodes,
+        "memory_per_node": memory,
+    }

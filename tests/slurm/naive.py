@@ -127,10 +127,15 @@ class Naive:
             if len(fitting) >= job.nodes:
                 self._start(job, now, fitting[: job.nodes])
                 started = True
-            else:
+            elif not self._lacks_open_nodes(job, part, closed):
                 blocked.add(part)
                 closed |= set(self.parts[part].nodes)
         return False, started
+
+    def _lacks_open_nodes(self, job: Work, part: int, closed: set[int]) -> bool:
+        """Return whether enough nodes are open, but too few of them are large enough."""
+        left = [node for node in self.parts[part].nodes if node not in closed]
+        return len(left) >= job.nodes and sum(self.cpus[node] >= job.cpus for node in left) < job.nodes
 
     def _backfill(self, now: int, computed: int) -> bool:
         taken = [  # first and last second, nodes, CPUs

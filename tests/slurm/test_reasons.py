@@ -8,13 +8,14 @@ from typing import Any
 import pytest
 
 from hpcsimkit import advise
+from hpcsimkit.cluster.calendar import Calendar, Window
 from hpcsimkit.experiments.advice.futures import Futures
 from hpcsimkit.experiments.comparison.case import Case
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.job_gates import ArrayLimits
 from hpcsimkit.slurm.order import preempting_first
 from hpcsimkit.slurm.queue import _records
-from hpcsimkit.slurm.reasons import CLOSED, NONE, PRIORITY, RESOURCES
+from hpcsimkit.slurm.reasons import CLOSED, NONE, PRIORITY, RESERVED, RESOURCES, UNAVAILABLE
 from tests.slurm.small import CONF, jobs, profile, run
 
 FULL = {"run": 900, "limit": 900, "nodes": 4, "cpus": 8}
@@ -45,6 +46,71 @@ def test_heads_and_those_behind_them(tmp_path: Path) -> None:
         {"at": 5, "partition": "short", "limit": 600},
     )
     assert _reasons(tmp_path, each, 5) == ["", RESOURCES, PRIORITY, CLOSED, PRIORITY, NONE]
+
+
+def test_nodes_that_are_closed_to_a_job_or_too_small(tmp_path: Path) -> None:
+    """The head of `short` closes n1: a job for all nodes n would not fit the others of `work`, idle or not.
+
+    It blocks nobody: the next one is the first of `work`, and closes the rest. One for six nodes lacks nodes.
+    """
+    each = jobs(
+        FULL,
+        {"partition": "any", "nodes": 2, "cpus": 8, "on": "gpu", "run": 900, "limit": 900},
+        {"at": 1, "partition": "short", "cpus": 8, "limit": 600},
+        {"at": 2, "nodes": 4, "on": "n", "limit": 600},
+        {"at": 3, "nodes": 4, "cpus": 1, "limit": 600},
+        {"at": 4, "limit": 600},
+    )
+    lacking = f"{UNAVAILABLE}n1"
+    assert _reasons(tmp_path, each, 5) == ["", "", RESOURCES, lacking, RESOURCES, PRIORITY]
+
+
+def test_a_reservation_keeps_nodes_from_a_job_and_the_job_keeps_its_reason(tmp_path: Path) -> None:
+    """Two nodes are reserved at 300 s: jobs for five nodes, which would end later, are skipped.
+
+    They keep this reason behind the job that is the first then, also once another one is.
+    """
+    wide = {"nodes": 5, "cpus": 1, "limit": 600}
+    each = jobs(
+        FULL | {"run": 100, "limit": 250},
+        WIDE,
+        {**wide, "at": 2},
+        {"at": 3, "nodes": 3, "cpus": 8, "limit": 200, "run": 150},
+        {"at": 4, "limit": 600},
+        {"at": 120, "nodes": 3, "cpus": 8, "limit": 100, "qos": "high"},
+    )
+    windows = [Window(300, 900, machines=("n1", "n2"))]
+    calendar = {"calendar": Calendar(windows)}
+    found = _reasons(tmp_path, each, 5, **calendar)
+    assert found == ["", RESERVED, RESERVED, RESOURCES, PRIORITY, ""]
+    later = _reasons(tmp_path, each, 130, **calendar)
+    assert later[1:3] == [RESERVED, RESERVED] and later[5] == RESOURCES
+
+
+def test_jobs_that_wait_though_they_fit_lack_nodes_unless_they_have_just_come(tmp_path: Path) -> None:
+    """On record, both wait until 90 s for nodes of which nothing else is known, such as those being cleared."""
+    made = profile(tmp_path)
+    each = jobs({"at": 10}, {"at": 11}, {"at": 48})
+    work = ("n1", "n2", "n3", "n4", "big")
+    cleared = Calendar([Window(5, 90, machines=work)])
+    recorded = run(made, each, calendar=cleared)
+    assert recorded.start_time.min() >= 90
+    futures = Futures(Case.of(each, made.policy, made.partitions, **made.options), recorded)
+    assert futures.reasons(futures.moment(50)) == [RESOURCES, PRIORITY, PRIORITY]
+    assert futures.reasons(futures.moment(12)) == [NONE, NONE]
+
+
+def test_too_few_open_nodes_come_before_limits_of_resources(tmp_path: Path) -> None:
+    """All nodes of `long` are closed: also for a job that its QOS would hold, `high` with 24 CPUs at most."""
+    each = jobs(
+        FULL | {"nodes": 3, "qos": "high", "user": "ben"},
+        {"partition": "any", "on": "n", "cpus": 8, "run": 900, "limit": 900},
+        {"at": 1, "nodes": 5, "cpus": 1, "limit": 600, "qos": "normal"},
+        {"at": 2, "partition": "long", "qos": "high", "cpus": 2, "limit": 600},
+        {"at": 3, "partition": "long", "limit": 600},
+    )
+    made = _reasons(tmp_path, each, 4)
+    assert made[2:] == [RESOURCES, CLOSED, PRIORITY]
 
 
 def test_a_limit_is_the_reason_also_behind_a_head(tmp_path: Path) -> None:
@@ -86,7 +152,7 @@ def test_a_limit_of_one_partition_stays_the_reason_behind_the_head_of_another(tm
         {"at": 2, "partition": "any", "nodes": 3, "limit": 600},  # two nodes are open
         {"at": 3, "partition": "gpu,any", "user": "cleo", "gpus": 1, "limit": 600},
     )
-    assert _reasons(tmp_path, each, 4) == ["", "", RESOURCES, RESOURCES, "QOSMaxGRESPerUser"]
+    assert _reasons(tmp_path, each, 4) == ["", "", RESOURCES, CLOSED, "QOSMaxGRESPerUser"]
 
 
 def test_gates_have_their_own_reasons(tmp_path: Path) -> None:

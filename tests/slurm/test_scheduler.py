@@ -370,7 +370,10 @@ def test_fewer_jobs_than_the_log_has_are_no_stall(made: Slurm) -> None:
 
 
 def test_a_maintenance_window(made: Slurm) -> None:
-    """E7: a job whose limit reaches into the window waits on its nodes, a short one starts, another node is taken."""
+    """E7: a job whose limit reaches into the window waits on its nodes, a short one starts, another node is taken.
+
+    Those that wait for nodes in the window close none: the last one, in a lower tier, takes `big`.
+    """
     window = Window(150, 330, machines=("n1", "n2", "n3", "n4"))
     rows = [
         {"cpus": 2, "on": "n", "limit": 600, "run": 20},
@@ -380,7 +383,7 @@ def test_a_maintenance_window(made: Slurm) -> None:
     ]
     result = run(with_clocks(made, bf_window=10**6), jobs(*rows), calendar=Calendar([window]))
     assert result.start_time.tolist() == [330, 0, 330, 0]
-    assert places(result)[3] == "gpu1"
+    assert places(result)[3] == "big"
 
 
 def test_a_node_that_fails(made: Slurm) -> None:

@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hpcsimkit.cluster.closures import Closures
 from hpcsimkit.cluster.partitions import Partitions
 from hpcsimkit.experiments.advice.arrivals import DAY, PastArrivals
 from hpcsimkit.experiments.advice.live import OPEN
 from hpcsimkit.experiments.advice.run_times import PastRunTimes
 from hpcsimkit.experiments.comparison.case import Case
-from hpcsimkit.jobs.job import UNKNOWN
+from hpcsimkit.jobs.job import UNKNOWN, Job
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.begun import Begun, begun_of
 from hpcsimkit.kernel.parameters import parts
@@ -76,6 +77,14 @@ class Moment:
         return np.concatenate([self.running, self.waiting])
 
 
+class _Ready(NamedTuple):
+    """What all futures of a time have in common: the state, also compiled, and the starts as requested."""
+
+    begun: Begun
+    prepared: SlurmMoment | None
+    as_requested: Integers
+
+
 class Futures:
     """What may happen from a time on.
 
@@ -99,6 +108,7 @@ class Futures:
         self._each, self._attempts = result.by_attempt, result.attempts
         self._job = np.arange(len(result)) if self._attempts is None else self._attempts.job
         self._jobs = result.workload if request is None else with_request(result.workload, request)
+        self._last: dict[int, _Ready] = {}
 
     @cached_property
     def _run_times(self) -> PastRunTimes:
@@ -164,7 +174,7 @@ class Futures:
 
     def as_requested(self, moment: Moment) -> Integers:
         """Return the starts of the waiting jobs if all jobs run as requested, and none comes [s]."""
-        return self._as_requested(moment, self._begun(moment))
+        return self._ready(moment).as_requested
 
     def reasons(self, moment: Moment, fair_shares: FairShares | None = None) -> list[str]:
         """Return why the waiting jobs wait, as Slurm says it; empty without Slurm's configuration.
@@ -180,9 +190,10 @@ class Futures:
         policy = self.case.policy
         if not isinstance(policy, SlurmScheduler):
             return [""] * len(moment.waiting)
-        asked = _Asked(policy.profile, moment.at, fair_shares or {})
+        since = int(self._jobs.submit_time[moment.waiting].min(initial=moment.at))
+        asked = _Asked(policy.profile, moment.at, fair_shares or {}, since)
         rows, times = NO_ARRIVALS
-        held = self._run(moment, self._begun(moment), self._longest(moment), rows, times, asked).held
+        held = self._run(moment, self._ready(moment).begun, self._longest(moment), rows, times, asked).held
         told: dict[int, str] = {}
         if held is not None:
             then = (held.start <= moment.at) & (held.end >= moment.at)
@@ -205,13 +216,12 @@ class Futures:
 
     def draw(self, moment: Moment, futures: int, rng: np.random.Generator) -> Iterator[Integers]:
         """Yield the start times of the waiting jobs in futures [s], each of shape (waiting jobs,)."""
-        at, begun = moment.at, self._begun(moment)
+        at, (begun, prepared, as_requested) = moment.at, self._ready(moment)
         ran = self._done(moment) + self._elapsed(moment)
         run_times = self._run_times.draw(moment.active, ran, at, futures, rng)
-        longest = int(self._as_requested(moment, begun).max(initial=at)) - at
+        longest = int(as_requested.max(initial=at)) - at
         horizon = longest + min(longest + MARGIN, DAY)  # jobs that come may delay what waits
         reach = longest // 2
-        prepared = self._prepared(moment, begun)
         for run_time in run_times:
             rows, submit_time = self._arrivals.draw(at, horizon, rng)
             if prepared is not None:
@@ -226,6 +236,19 @@ class Futures:
                 starts = self._starts(moment, begun, run_time, rows, submit_time)
             reach = int(1.25 * (starts.max(initial=at) - at))
             yield starts
+
+    def _ready(self, moment: Moment) -> _Ready:
+        """Return what all futures of a time have in common; that of the last time is kept."""
+        if moment.at not in self._last:
+            begun = self._begun(moment)
+            prepared = self._prepared(moment, begun)
+            longest, found = self._longest(moment), None
+            if prepared is not None:
+                found = prepared.starts(*self._coming(moment, longest, *NO_ARRIVALS))
+            if found is None:
+                found = self._starts(moment, begun, longest, *NO_ARRIVALS)
+            self._last = {moment.at: _Ready(begun, prepared, found)}
+        return self._last[moment.at]
 
     def _prepared(self, moment: Moment, begun: Begun) -> SlurmMoment | None:
         """Return the state at a time for compiled futures of Slurm as configured; None for any others."""
@@ -251,9 +274,6 @@ class Futures:
             run_time = np.minimum(run_time, jobs.requested_time[moment.active])
             later = np.minimum(later, requested_time)
         return run_time, Coming(rows, submit_time, later, requested_time)
-
-    def _as_requested(self, moment: Moment, begun: Begun) -> Integers:
-        return self._starts(moment, begun, self._longest(moment), *NO_ARRIVALS)
 
     def _longest(self, moment: Moment) -> Integers:
         """Return the run times of the active jobs if they run as long as requested [s]."""
@@ -312,21 +332,39 @@ class Futures:
 
 
 class _Asked(SlurmScheduler):
-    """Slurm as configured, which says why jobs wait at a time, and then rejects all, so that the run ends."""
+    """Slurm as configured, which says why jobs wait at a time, and then rejects all, so that the run ends.
 
-    def __init__(self, profile: Rules, at: int, fair_shares: FairShares) -> None:
+    With a calendar, it follows the reasons from an earlier time on, as jobs keep some of them.
+    """
+
+    def __init__(self, profile: Rules, at: int, fair_shares: FairShares, since: int) -> None:
         super().__init__(profile)
-        self.at, self.fair_shares = at, fair_shares
+        self.at, self.fair_shares, self.since = at, fair_shares, since
         self.told: dict[int, str] = {}
         self._asked = False
 
     def __deepcopy__(self, memo: object) -> _Asked:
         return self  # what it tells is asked for outside of the run
 
+    def on_start(self, job: Job, allocation: Any, system: System) -> None:
+        """Follow the reasons of the jobs that are left."""
+        super().on_start(job, allocation, system)
+        self._follow(system)
+
+    def on_submit(self, job: Job, system: System) -> None:
+        """Follow the reasons of the jobs that wait."""
+        super().on_submit(job, system)
+        self._follow(system)
+
+    def _follow(self, system: System) -> None:
+        if isinstance(system.calendar, Closures) and self.since <= system.now < self.at:
+            self.told = self.reasons(system, {}, self.told, settled=False)
+
     def schedule(self, system: System) -> None:
         """Tell the reasons of the main loop."""
         if system.now == self.at and not self._asked:
-            self.told, self._asked = self.reasons(system, self.fair_shares), True
+            self.told = self.reasons(system, self.fair_shares, self.told, settled=True)
+            self._asked = True
         for job in list(system.queue):
             system.reject(job)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from hpcsimkit.jobs.job import UNKNOWN
 from hpcsimkit.jobs.workload import Workload
 
 __all__ = ["PastRunTimes"]
@@ -57,6 +58,7 @@ class PastRunTimes:
             self._owner, self._requested, *(workload.column(each) for each in _sizes(workload))
         )
         self._request = _numbers(self._owner, self._requested)
+        self._at, self._known_tables = UNKNOWN, dict[tuple[int, int], tuple[Integers, Floats]]()
         self._of_owner, self._of_request = (
             _groups(self._owner, self._by_end),
             _groups(self._request, self._by_end),
@@ -81,6 +83,8 @@ class PastRunTimes:
         array of int64, shape (futures, jobs)
             Run times [s], longer than the elapsed times; not above the requested ones, unless these are over.
         """
+        if at != self._at:
+            self._at, self._known_tables = at, {}
         drawn = np.empty((futures, len(rows)), dtype=np.int64)
         shared: dict[int, Floats] = {}
         everyone = self._known(self._by_end, at)[-EVERYONE:]
@@ -89,11 +93,14 @@ class PastRunTimes:
             if kind not in shared:
                 shared[kind] = rng.random(futures)
             level = np.where(rng.random(futures) < TOGETHER, shared[kind], rng.random(futures))
-            drawn[:, place] = self._quantiles(row, ran, everyone, level, at)
+            if (kind, ran) not in self._known_tables:
+                self._known_tables[kind, ran] = self._table(row, ran, everyone, at)
+            seconds, total = self._known_tables[kind, ran]
+            drawn[:, place] = seconds[np.minimum(np.searchsorted(total, level * total[-1]), len(seconds) - 1)]
         return drawn
 
-    def _quantiles(self, row: int, ran: int, everyone: Integers, level: Floats, at: int) -> Integers:
-        """Return the run times of one job at some levels of its distribution."""
+    def _table(self, row: int, ran: int, everyone: Integers, at: int) -> tuple[Integers, Floats]:
+        """Return the run times of jobs of a kind, sorted, and the sums of their weights."""
         requested, request = int(self._requested[row]), int(self._request[row])
         own = self._last(self._of_owner[int(self._owner[row])], at)
         own = np.union1d(own, self._last(self._of_request[request], at))
@@ -111,12 +118,10 @@ class PastRunTimes:
         seconds = np.clip(np.rint(seconds).astype(np.int64), 1, requested)
         longer = seconds > ran
         if not longer.any():
-            return np.full(len(level), max(requested, ran + 1))
+            return np.array([max(requested, ran + 1)]), np.ones(1)
         seconds, weight = seconds[longer], weight[longer]
         order = np.argsort(seconds, kind="stable")
-        total = np.cumsum(weight[order])
-        place = np.searchsorted(total, level * total[-1])
-        return seconds[order][np.minimum(place, len(order) - 1)]
+        return seconds[order], np.cumsum(weight[order])
 
     def _nearness(self, rows: Integers, requested: int) -> Floats:
         """Return 1 for jobs with a requested time, 1/2 for those with twice or half of it, and so on."""

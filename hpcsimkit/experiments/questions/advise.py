@@ -383,13 +383,24 @@ class AdviceQuestion(OfCases):
         """Return the run of the log from the folder of the tasks."""
         return Result.load(tasks / RUN / RESULT)
 
-    def futures_of(self, what: str, result: Result) -> Futures:
-        """Return the futures of the waiting jobs, or of them and a request."""
+    def futures_of(self, what: str, tasks: Path) -> Futures:
+        """Return the futures of the waiting jobs, or of them and a request, from the folder of the tasks.
+
+        Tasks that follow each other in one process have them in common.
+        """
         number = what.removeprefix("request")
-        if not is_whole_number(number):
-            return Futures(self.case, result, recorded=self.recorded)
-        request = request_columns(self.requests[int(number)], result.workload, self.second)
-        return Futures(self.case, result, request, recorded=self.recorded)
+        asked = self.requests[int(number)] if is_whole_number(number) else ""
+        if (tasks, asked) not in self._last:
+            result = self.result(tasks)
+            request = request_columns(asked, result.workload, self.second) if asked else None
+            self._last.clear()
+            self._last[tasks, asked] = Futures(self.case, result, request, recorded=self.recorded)
+        return self._last[tasks, asked]
+
+    @cached_property
+    def _last(self) -> dict[tuple[Path, str], Futures]:
+        """The futures that this process has asked for last."""
+        return {}
 
     def earlier(self, futures: Futures) -> list[Moment]:
         """Return earlier times at which jobs waited whose starts are all known at the time in question."""
@@ -486,8 +497,8 @@ class FuturesRun(CaseRun):
 
     def run(self, folder: Path, tell: Tell) -> Any:
         """Simulate the futures, and write their start times, or scores, to the folder."""
-        question, result = self.advice, self.advice.result(folder.parent)
-        futures = question.futures_of(self.what, result)
+        question = self.advice
+        futures = question.futures_of(self.what, folder.parent)
         if self.what == "past":
             below, above = self._scores(futures, tell)
             write_seen(folder, below=below, above=above)

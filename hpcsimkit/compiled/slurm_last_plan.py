@@ -1,0 +1,224 @@
+"""Places in the plan of a backfill that are those of the plan before it.
+
+The plan of a backfill depends on the order of the jobs, on the running jobs and on the time. A job had no
+place before that of the last plan. It has none now, either, on a machine on which nothing is free that was
+not then: no job has started or ended there, and all jobs that had a place there and came before this one have
+it still. So only its own machines are searched, and those that have *more room* than in the last plan. A job
+without a place in the window of the last plan has none in the present one, either, unless something ends in
+what the window has moved on. It only affects the time that a backfill takes.
+"""
+
+from __future__ import annotations
+
+from hpcsimkit.compiled.compilation import machine_code, separate
+from hpcsimkit.compiled.needs import MASK, NODES
+from hpcsimkit.compiled.slurm_places import NEVER, choose, first_on, first_place, remember
+from hpcsimkit.compiled.slurm_state import (
+    BEFORE,
+    CHANGES,
+    CHOSEN,
+    FIRST_PART,
+    LAST_BEFORE,
+    LAST_PARTS,
+    LAST_PLAN,
+    LAST_PLANNED,
+    LATE_ENDS,
+    LOOKED_AT,
+    NEW_PARTS,
+    NEW_PLANNED,
+    PLAN_CHANGES,
+    POOLED,
+    ROOMIER,
+    RUNNING,
+    SINCE,
+    TICKET,
+    Nodes,
+    Run,
+)
+
+UNKNOWN = -1
+"""A place that is to be searched for."""
+
+MOST_ROOMIER = 16
+"""Largest number of machines with more room that are searched one by one."""
+
+
+@separate
+def begin_like_last(nodes: Nodes, run: Run, now: int, before: int) -> None:
+    """Let the plan that has been made be the last one, and note which machines have changed since.
+
+    Places of the plan begin before a time [s].
+    """
+    counters = nodes.counters
+    counters[LAST_BEFORE], counters[BEFORE], counters[LATE_ENDS] = counters[BEFORE], before, 0
+    counters[LAST_PLAN] = 1 - counters[LAST_PLAN]
+    counters[LAST_PLANNED], counters[LAST_PARTS] = counters[NEW_PLANNED], counters[NEW_PARTS]
+    counters[NEW_PLANNED] = counters[NEW_PARTS] = counters[LOOKED_AT] = counters[ROOMIER] = 0
+    for machine in range(len(nodes.lacking)):
+        nodes.lacking[machine] = 0
+        if nodes.changed_at[machine] > counters[PLAN_CHANGES]:
+            _note_lack(nodes, machine, 1)
+    place = 0
+    while place < run.counters[RUNNING] and run.expected[0, place] <= now:  # they end later than expected
+        row = run.expected[1, place]
+        for part in range(run.first[row], run.first[row] + run.part_count[row]):
+            _note_lack(nodes, run.parts[part, 0], 1)
+        place += 1
+    while place < run.counters[RUNNING] and not counters[LATE_ENDS]:
+        note_end(nodes, run.expected[0, place])
+        place += 1
+    counters[PLAN_CHANGES] = counters[CHANGES]
+
+
+@machine_code
+def _note_lack(nodes: Nodes, machine: int, count: int) -> None:
+    """Note that a machine lacks something that it had in the last plan, or that it has it again (-1)."""
+    counters, lacked = nodes.counters, nodes.lacking[machine]
+    nodes.lacking[machine] += count
+    if not lacked:
+        nodes.roomier_at[machine], nodes.roomier[counters[ROOMIER]] = counters[ROOMIER], machine
+        counters[ROOMIER] += 1
+    elif lacked + count == 0:  # the last one takes its place
+        counters[ROOMIER] -= 1
+        other = nodes.roomier[counters[ROOMIER]]
+        nodes.roomier[nodes.roomier_at[machine]], nodes.roomier_at[other] = other, nodes.roomier_at[machine]
+
+
+@machine_code
+def note_end(nodes: Nodes, end: int) -> None:
+    """Note an end in what the window has moved on since the last plan [s]."""
+    if nodes.counters[LAST_BEFORE] <= end < nodes.counters[BEFORE]:
+        nodes.counters[LATE_ENDS] += 1
+
+
+@separate
+def place_like_last(nodes: Nodes, number: int, ticket: int, length: int, now: int, before: int) -> int:
+    """Return what ``first_place`` does, from the last plan as far as possible; the allocation is chosen."""
+    counters = nodes.counters
+    entry = nodes.planned_as[ticket]
+    last = nodes.plans[1 - counters[LAST_PLAN]]
+    if counters[POOLED] or entry >= counters[LAST_PLANNED] or last[TICKET, entry] != ticket:
+        return first_place(nodes, number, length, now, before)
+    if entry < counters[LOOKED_AT]:  # it has been passed, as other jobs come before it now
+        _note_place(nodes, entry, -1)
+    for passed in range(counters[LOOKED_AT], entry):
+        _note_place(nodes, passed, 1)
+    counters[LOOKED_AT] = max(counters[LOOKED_AT], entry + 1)
+    found = UNKNOWN
+    if last[SINCE, entry] > now and counters[ROOMIER] <= MOST_ROOMIER:
+        if nodes.levels.needs[number, NODES] == 1:
+            found = _again_on_one(nodes, number, entry, length, now)
+        else:
+            found = _again_on_several(nodes, number, entry, length, now)
+    if found == UNKNOWN:
+        found = first_place(nodes, number, length, now, before)
+    elif found > now:
+        remember(nodes, number, length, found)
+    if found != last[SINCE, entry] or not _is_equal(nodes, entry):
+        _note_place(nodes, entry, 1)
+    return int(found)
+
+
+@machine_code
+def _end_of(nodes: Nodes, entry: int) -> int:
+    """Return the position after the last machine of a place of the last plan."""
+    if entry + 1 < nodes.counters[LAST_PLANNED]:
+        return int(nodes.plans[1 - nodes.counters[LAST_PLAN], FIRST_PART, entry + 1])
+    return int(nodes.counters[LAST_PARTS])
+
+
+@separate
+def _note_place(nodes: Nodes, entry: int, count: int) -> None:
+    """Note that the machines of a place of the last plan lack it, or have it again (-1)."""
+    plan = 1 - nodes.counters[LAST_PLAN]
+    for part in range(nodes.plans[plan, FIRST_PART, entry], _end_of(nodes, entry)):
+        _note_lack(nodes, nodes.plan_parts[plan, part], count)
+
+
+@machine_code
+def _is_equal(nodes: Nodes, entry: int) -> bool:
+    """Return whether the machines that were chosen are those of a place of the last plan."""
+    plan = 1 - nodes.counters[LAST_PLAN]
+    first = nodes.plans[plan, FIRST_PART, entry]
+    if _end_of(nodes, entry) - first != nodes.counters[CHOSEN]:
+        return False
+    for chosen in range(nodes.counters[CHOSEN]):
+        if nodes.plan_parts[plan, first + chosen] != nodes.chosen[chosen, 0]:
+            return False
+    return True
+
+
+@separate
+def _again_on_one(nodes: Nodes, number: int, entry: int, length: int, now: int) -> int:
+    """Return the time from which a job on one machine has a place, as ``first_place``; -1 if it is not known.
+
+    It is on its own machine of the last plan, or on one with more room and earlier.
+    """
+    plan, mask, counters = 1 - nodes.counters[LAST_PLAN], nodes.levels.needs[number, MASK], nodes.counters
+    since, best, found = nodes.plans[plan, SINCE, entry], -1, NEVER
+    if since < NEVER:
+        best = nodes.plan_parts[plan, nodes.plans[plan, FIRST_PART, entry]]
+        found = first_on(nodes, number, best, length, since, since + 1)
+    bound = min(since, counters[BEFORE])
+    for place in range(counters[ROOMIER]):
+        machine = nodes.roomier[place]
+        if nodes.is_member[mask, machine]:
+            # At the same time, the first machine is taken.
+            until = min(found, bound) + (found <= bound and machine < best)
+            other = first_on(nodes, number, machine, length, now, until)
+            if other < NEVER:
+                found, best = other, machine
+    if found == NEVER:
+        return NEVER if since == NEVER and not counters[LATE_ENDS] else UNKNOWN
+    counters[CHOSEN] = 0
+    choose(nodes, number, best)
+    return int(found)
+
+
+@separate
+def _again_on_several(nodes: Nodes, number: int, entry: int, length: int, now: int) -> int:
+    """Return the time of the last plan if a job on several machines has its place of then; -1 if not."""
+    plan, counters = 1 - nodes.counters[LAST_PLAN], nodes.counters
+    since, mask = nodes.plans[plan, SINCE, entry], nodes.levels.needs[number, MASK]
+    first, end = nodes.plans[plan, FIRST_PART, entry], _end_of(nodes, entry)
+    counters[CHOSEN], last, bound = 0, -1, min(since, counters[BEFORE])
+    if since == NEVER and counters[LATE_ENDS]:
+        return UNKNOWN
+    for part in range(first, end):
+        last = nodes.plan_parts[plan, part]
+        if first_on(nodes, number, last, length, since, since + 1) == NEVER:
+            return UNKNOWN
+        choose(nodes, number, last)
+    for place in range(counters[ROOMIER]):
+        machine = nodes.roomier[place]
+        if nodes.is_member[mask, machine]:
+            # At the same time, the first machines are taken.
+            until = bound + (machine < last and not _is_chosen(nodes, machine))
+            if first_on(nodes, number, machine, length, now, until) < NEVER:
+                return UNKNOWN
+    return int(since)
+
+
+@machine_code
+def _is_chosen(nodes: Nodes, machine: int) -> bool:
+    """Return whether a machine belongs to the allocation that is being made."""
+    for chosen in range(nodes.counters[CHOSEN]):  # noqa: SIM110 - numba knows no generators
+        if nodes.chosen[chosen, 0] == machine:
+            return True
+    return False
+
+
+@machine_code
+def keep_place(nodes: Nodes, ticket: int, start: int) -> None:
+    """Keep the place that was chosen for the next plan, or that there is none."""
+    counters = nodes.counters
+    if start == NEVER:
+        counters[CHOSEN] = 0
+    plan, entry = counters[LAST_PLAN], counters[NEW_PLANNED]
+    nodes.planned_as[ticket] = entry
+    nodes.plans[plan, TICKET, entry], nodes.plans[plan, SINCE, entry] = ticket, start
+    nodes.plans[plan, FIRST_PART, entry] = counters[NEW_PARTS]
+    for chosen in range(counters[CHOSEN]):
+        nodes.plan_parts[plan, counters[NEW_PARTS]] = nodes.chosen[chosen, 0]
+        counters[NEW_PARTS] += 1
+    counters[NEW_PLANNED] += 1
