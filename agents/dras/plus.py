@@ -74,8 +74,8 @@ PLUS = TaughtPPOSettings(
 def plus_policy(order: Any = None, *, tests: int = 0, slots: int = SLOTS, times: float = TIMES) -> Pipeline:
     """Return the scheduler of DRAS+: an order among the jobs that have waited longest, with EASY behind it.
 
-    Predictions come from the live history of each user; EASY backfills the shortest predicted job first. A job
-    that has waited for too long goes first, by the guard behind the seat.
+    Predictions come from the live history of each user; EASY backfills the shortest predicted job first. A
+    job that has waited for too long goes first, by the guard behind the seat.
 
     Parameters
     ----------
