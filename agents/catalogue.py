@@ -21,6 +21,7 @@ ENCODERS: Catalogue[type[Encoder]] = Catalogue(
         "JobAndHole": "hpcsimkit.agents.spaces.holes:JobAndHole",
         "JobKind": "hpcsimkit.agents.cush.encoder:JobKind",
         "JobMachinePairs": "hpcsimkit.agents.spaces.machine_encoders:JobMachinePairs",
+        "JobsAhead": "hpcsimkit.agents.dras.ahead:JobsAhead",
         "JobsAndNodes": "hpcsimkit.agents.dras.encoder:JobsAndNodes",
         "MachineRows": "hpcsimkit.agents.spaces.machine_encoders:MachineRows",
         "OneJob": "hpcsimkit.agents.spaces.seat_encoders:OneJob",
@@ -42,6 +43,7 @@ MASKS: Catalogue[type[Mask]] = Catalogue(
     "hpcsimkit.masks",
     {
         "AcceptReject": "hpcsimkit.agents.spaces.masks:AcceptReject",
+        "GuardedSlots": "hpcsimkit.agents.spaces.masks:GuardedSlots",
         "JobMachine": "hpcsimkit.agents.spaces.masks:JobMachine",
         "QueueSlots": "hpcsimkit.agents.spaces.masks:QueueSlots",
         "Slots": "hpcsimkit.agents.spaces.masks:Slots",

@@ -10,8 +10,9 @@ from hpcsimkit.envs.interfaces import Mask, Valid
 from hpcsimkit.errors import UsageError
 from hpcsimkit.kernel.decision import Decision
 from hpcsimkit.policies.one_seat.dispatch import PairDecision
+from hpcsimkit.policies.portfolio.guarded_wait import GuardedWait
 
-__all__ = ["AcceptReject", "JobMachine", "QueueSlots", "Slots"]
+__all__ = ["AcceptReject", "GuardedSlots", "JobMachine", "QueueSlots", "Slots"]
 
 
 class Slots(Mask):
@@ -89,6 +90,38 @@ class AcceptReject(Slots):
 
     def __init__(self) -> None:
         super().__init__(slots=2)
+
+
+class GuardedSlots(Slots):
+    """The actions of :class:`Slots`; while a job has waited for too long, it is the only option.
+
+    How long is told by the guard behind the order seat, which lists such jobs first, the longest wait first:
+    :class:`~hpcsimkit.policies.portfolio.guarded_wait.GuardedWait`. Without it, all options are valid.
+
+    Examples
+    --------
+    Job 2 has waited for 150 s, more than twice the mean wait, which counts as a minute at least:
+
+    >>> from hpcsimkit import External, Pipeline, Simulation, Workload
+    >>> from hpcsimkit.policies import SJF, GuardedWait
+    >>> columns = {"submit_time": [0, 0, 150], "run_time": [200, 90, 10], "nodes": [1, 1, 1]}
+    >>> order = External(GuardedWait(SJF(), times=2), skip=True)
+    >>> simulation = Simulation(Workload(columns, machine_size=1), Pipeline(order=order, window=3))
+    >>> simulation.next_decision(); simulation.answer_position(1)
+    Decision('order', t=0 s, 2 options)
+    >>> decision, valid = simulation.next_decision(), np.zeros(3, dtype=bool)
+    >>> GuardedSlots(3).write(decision, valid)
+    >>> valid.tolist(), decision.options[0].id
+    ([True, False, False], 2)
+    """
+
+    def write(self, decision: Decision, out: Valid) -> None:
+        """Mark the slots that hold an option, or only the first one."""
+        guard, first = decision.system.order, decision.options[0]
+        if isinstance(guard, GuardedWait) and guard.is_late(first.submit_time, decision.system.now):
+            out[0] = True
+        else:
+            super().write(decision, out)
 
 
 class QueueSlots(Slots):

@@ -143,19 +143,27 @@ class _Mean:
         self._rates: list[float] = rates.tolist()
         self._at_start = at_start
         self._since, self._rate, self._sum = now, 0.0, 0.0
+        self._waits_since: dict[int, int] = {}
+        self._counted: dict[int, float] = {}
 
     def submit(self, job: Job, now: int) -> None:
         self._count(now)
         self._rate += self._rates[job.index]
+        self._waits_since[job.index] = now
 
     def start(self, job: Job, now: int) -> None:
+        row, rate = job.index, self._rates[job.index]
+        grown = (now - self._waits_since.get(row, job.submit_time)) * rate
         self.leave(job, now)
-        wait = now - job.submit_time
-        self._sum += self._at_start(job.index, wait) - wait * self._rates[job.index]
+        counted = self._at_start(row, now - job.submit_time)
+        # A job that was stopped, as after a test, starts again: its first start no longer counts.
+        self._sum += counted - self._counted.get(row, 0.0) - grown
+        self._counted[row] = counted
 
     def leave(self, job: Job, now: int) -> None:
         self._count(now)
         self._rate -= self._rates[job.index]
+        self._waits_since.pop(job.index, None)
 
     def value(self, now: int) -> float:
         self._count(now)

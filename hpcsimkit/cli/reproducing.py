@@ -20,6 +20,7 @@ from hpcsimkit.reproductions.papers import SYSTEMS
     "reproduce cush --quick",
     "reproduce cush --baselines",
     "reproduce cush openb_pod_list_default.csv.gz philly-muri-trace1.csv --plus",
+    "reproduce dras ALCF-Theta-2022.swf.gz SDSC-SP2-1998-4.2-cln.swf.gz --plus",
 )
 def reproduce(
     system: Annotated[
@@ -70,7 +71,8 @@ def reproduce(
         typer.Option(
             "--plus",
             help="Train only CuSH+, one network for any number of jobs, and judge it on job sets of many "
-            "sizes and on jobs of the given logs of openb and Philly (cush only).",
+            "sizes and on jobs of the given logs of openb and Philly (cush); train only DRAS+, and judge it "
+            "on the last third of each log beside UNICEF and XFactor, with and without tests (dras).",
         ),
     ] = False,
     workers: Annotated[

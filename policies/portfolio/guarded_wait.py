@@ -78,6 +78,10 @@ class GuardedWait(OrderOfAnother):
             self._counted.add(job.index)
             self._waited += start - job.submit_time
 
+    def is_late(self, submit_time: NDArray[np.int64], now: int) -> NDArray[np.bool_]:
+        """Return which of the jobs submitted at some times [s] have waited for too long."""
+        return now - submit_time > self.times * self.mean_wait
+
     # --- the order -------------------------------------------------------------------------------------
 
     def arrive(self, job: Job) -> None:
@@ -90,7 +94,7 @@ class GuardedWait(OrderOfAnother):
     def scores(self, jobs: JobColumns, now: int) -> NDArray[np.float64]:
         """Return the places of the jobs; the scores of the other order if no job has waited for too long."""
         scores = self._of_order(jobs, now)
-        late = now - jobs.submit_time > self.times * self.mean_wait
+        late = self.is_late(jobs.submit_time, now)
         if not late.any():
             return scores
         first = np.where(late, jobs.submit_time, scores)

@@ -18,6 +18,7 @@ from hpcsimkit.agents.spaces.rewards import KINDS, Improvement
 from hpcsimkit.envs.environment import SchedulingEnv
 from hpcsimkit.envs.interfaces import Reward
 from hpcsimkit.errors import UsageError
+from hpcsimkit.results.metrics import measure
 from hpcsimkit.workloads import default_workload
 
 LOG = default_workload(np.random.default_rng(3), jobs=200, load=1.3)
@@ -91,6 +92,17 @@ def test_ratios_add_up_to_a_logarithm(metric: str, baseline: str) -> None:
         total, paid = total + float(earned), paid + (earned != 0)
     assert total == pytest.approx(-np.log1p(info["metrics"][metric]))
     assert paid > (1 if metric == "max_bounded_slowdown" else 50)
+
+
+@pytest.mark.parametrize("metric", ["mean_bounded_slowdown", "mean_wait_time"])
+def test_jobs_that_come_back_from_tests_count_once(metric: str) -> None:
+    """At the end, what has accrued is the metric: the first start of a job that is stopped does not count."""
+    prompt = PromptRatio(make("fcfs"), metric)
+    policy = make("fcfs+easy+tests(seconds=300)")
+    result = Simulation(LOG, policy, observers=[prompt]).run()
+    assert result.attempts is not None and len(result.attempts.job) > 5
+    expected = measure(result, names=[metric])[metric]
+    assert prompt._account.value(int(result.end_time.max())) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("short", [0.5, 1.0])

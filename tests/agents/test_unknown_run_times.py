@@ -69,6 +69,7 @@ SEEN: dict[str, tuple[str, dict[str, Any]]] = {
     "JobAndHole": ("tester", {}),
     "JobKind": ("placement", {}),
     "JobMachinePairs": ("dispatch", {"slots": 4, "machines": 4, "resources": 3}),
+    "JobsAhead": ("order", {"slots": 4}),
     "JobsInContext": ("order on machines", {"slots": 4}),
     "JobsAndNodes": ("two-level", {"slots": 4, "nodes": 4}),
     "MachineRows": ("dispatch", {"machines": 4, "resources": 3}),

@@ -11,7 +11,9 @@ import numpy as np
 import pytest
 
 from hpcsimkit import Workload
+from hpcsimkit.agents.training.taught_ppo import TaughtPPOSettings
 from hpcsimkit.reproductions.dras.own import outside
+from hpcsimkit.reproductions.plans.parts import Parts
 from hpcsimkit.reproductions.plans.planned import reproduction_named
 from hpcsimkit.workloads import default_workload, write_swf
 from tests.cli.conftest import CLI
@@ -128,6 +130,44 @@ def test_rivals_alone(cli: CLI, logs: list[str], tmp_path: Path) -> None:
     assert {path.name.split("-")[0] for path in (tmp_path / "out" / "tasks").iterdir()} == {"runs"}
     other = cli("reproduce", "dras", *logs, "--quick", "--out", "out", "--workers", 1)
     assert "out: results of other settings are there: rivals was True, is False; --over" in other.line()
+
+
+def test_dras_plus_alone(cli: CLI, logs: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One network is trained for each log, and judged beside heuristics; then all is kept."""
+    plus = {
+        "plus_steps": 64,
+        "plus_window": 30,
+        "plus_validate_every": 1,
+        "plus_rules": TINY["plus_rules"][:2],
+    }
+    monkeypatch.setitem(KIND.paper.sizes, "quick", {**TINY, **plus, "plus_weeks": 10})
+    made = Parts.made
+
+    def few(self: Parts, value: Any) -> Any:
+        found = made(self, value)
+        return replace(found, episodes=2, n_steps=16) if isinstance(found, TaughtPPOSettings) else found
+
+    monkeypatch.setattr(Parts, "made", few)
+    command = ("reproduce", "dras", logs[1], "--plus", "--quick", "--out", "plus", "--workers", 1)
+    outcome = cli(*command)
+    assert (outcome.code, outcome.err) == (0, "")
+    assert outcome.out.startswith(
+        "HPC2N: jobs at its own load, 69 to learn from, 23 to choose by, 45 that are judged"
+    )
+    report = (tmp_path / "plus" / "report.md").read_text()
+    rows = list(table(report, "HPC2N"))
+    assert rows == [
+        "UNICEF", "XFactor", "UNICEF, with tests", "XFactor, with tests", "its heuristic",
+        "its heuristic, with tests", "chance, with tests", "DRAS+", "DRAS+, with tests",
+    ]  # fmt: skip
+    assert list(table(report, "Training")) == ["HPC2N-plus-1"]
+    assert (tmp_path / "plus" / "HPC2N-plus-learning.png").exists()
+    targets = [each["what"] for each in json.loads((tmp_path / "plus" / "targets.json").read_text())]
+    assert len(targets) == 6 and all("DRAS+" in each for each in targets)
+
+    again = cli(*command)
+    assert "all 10 tasks are done" in again.out
+    assert list(table((tmp_path / "plus" / "report.md").read_text(), "HPC2N")) == rows
 
 
 def test_other_reproductions_know_no_full_size(cli: CLI, logs: list[str]) -> None:

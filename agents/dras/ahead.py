@@ -1,0 +1,148 @@
+"""Encoder of waiting jobs on homogeneous nodes: predicted run times, and the nodes that become free ahead."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hpcsimkit.cluster.base import Nodes
+from hpcsimkit.envs.interfaces import Encode, Encoder, Observation
+from hpcsimkit.errors import UsageError
+from hpcsimkit.kernel.decision import Decision
+from hpcsimkit.kernel.system import System
+
+__all__ = ["JobsAhead"]
+
+Floats = NDArray[np.float64]
+
+AGED, XFACTOR, LENGTH, SIZE, AREA, DOUBT, FITS, UNTIL = range(8)
+QUEUE, FREE, AHEAD, COLUMNS = 8, 9, 10, 13
+
+HORIZONS = np.array([1.0, 4.0, 16.0])
+"""Times ahead at which free nodes are shown, in units of the geometric mean of predicted run times."""
+
+
+class JobsAhead(Encoder):
+    """The jobs that have waited longest, a row each, beside a summary of queue and machine in every row.
+
+    No column has a unit, so that the weights of a network that scores rows fit any number of slots, any
+    machine, and jobs of seconds as well as of days. ``log`` is the natural logarithm, and ``log1p(x) =
+    log(1 + x)``.
+
+    ====== ====== =======================================================================================
+    row    column meaning
+    ====== ====== =======================================================================================
+    job    0      log1p of the wait time over the predicted run time
+    job    1      log1p of the wait time over the requested time
+    job    2      log of the predicted run time over the geometric mean of those of the visible jobs
+    job    3      log of the share of the machine's nodes
+    job    4      log of predicted run time x nodes, over its geometric mean
+    job    5      log of the requested time over the predicted run time
+    job    6      1 if the job fits now
+    job    7      log1p of the time until the job would fit, over its predicted run time
+    all    8      log1p of the number of waiting jobs, visible or not
+    all    9      share of the nodes that are free
+    all    10-12  share of the nodes that are free after 1, 4 and 16 times the mean predicted run time
+    ====== ====== =======================================================================================
+
+    Predictions are those of the estimator of the pipeline, as they are now: with
+    :class:`~hpcsimkit.policies.Live`, from the history of each user. Running jobs are expected to end by
+    their estimates; the time until a job would fit is that for it alone. Rows of empty slots are zero.
+
+    Parameters
+    ----------
+    slots : int
+        Number of visible waiting jobs.
+
+    Raises
+    ------
+    UsageError
+        When a run begins: the machine does not consist of homogeneous nodes.
+
+    Examples
+    --------
+    One of 2 nodes is in use for another 8 s. The first job needs both, the second one:
+
+    >>> from hpcsimkit import External, Pipeline, Simulation, Workload
+    >>> columns = {"submit_time": [0, 1, 1], "run_time": [9, 2, 8], "nodes": [1, 2, 1]}
+    >>> simulation = Simulation(Workload(columns, machine_size=2), Pipeline(order=External(), window=3))
+    >>> simulation.next_decision(); simulation.answer_position(0)
+    Decision('order', t=0 s, 1 options)
+    >>> decision, seen = simulation.next_decision(), np.zeros((3, 13), dtype=np.float32)
+    >>> JobsAhead(3).bind(simulation.system)(decision, seen)
+    >>> print(seen[:, 2:].round(2))
+    [[-0.69  0.   -0.35  0.    0.    1.61  1.1   0.5   0.5   1.    1.  ]
+     [ 0.69 -0.69  0.35  0.    1.    0.    1.1   0.5   0.5   1.    1.  ]
+     [ 0.    0.    0.    0.    0.    0.    0.    0.    0.    0.    0.  ]]
+    """
+
+    def __init__(self, slots: int = 64) -> None:
+        self.slots = slots
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of the observation: (slots, 13)."""
+        return (self.slots, COLUMNS)
+
+    def bind(self, system: System) -> Encode:
+        """Precompute what does not change during the run."""
+        cluster, queue, slots, running = system.cluster, system.queue, self.slots, system.running
+        if not isinstance(cluster, Nodes):
+            raise UsageError(f"{self!r} needs homogeneous nodes, found {cluster!r}")
+        total = cluster.size
+        sizes = np.array([cluster.asked(job) for job in system.jobs], dtype=np.int64)
+        requested = np.maximum(system.workload.requested_time.astype(np.float64), 1.0)
+        submitted, predicted = system.column("submit_time"), _Predicted(system)
+
+        def encode(decision: Decision, out: Observation) -> None:
+            rows = decision.rows[:slots]
+            times, asked, free = predicted.means(rows), sizes[rows], system.free
+            waited = (system.now - submitted[rows]).astype(np.float64)
+            ends, levels = _levels(running.entries, system.now, free)
+            until = ends[np.minimum(levels.searchsorted(asked), len(ends) - 1)]
+            logs, shares = np.log(times), np.log(np.maximum(asked, 1) / total)
+            areas, mean = logs + shares, logs.sum() / len(rows)
+            of_jobs = out[: len(rows)]
+            of_jobs[:, AGED] = np.log1p(waited / times)
+            of_jobs[:, XFACTOR] = np.log1p(waited / requested[rows])
+            of_jobs[:, LENGTH] = logs - mean
+            of_jobs[:, SIZE] = shares
+            of_jobs[:, AREA] = areas - areas.sum() / len(rows)
+            of_jobs[:, DOUBT] = np.log(requested[rows]) - logs
+            of_jobs[:, FITS] = asked <= free
+            of_jobs[:, UNTIL] = np.log1p(until / times)
+            of_jobs[:, QUEUE] = np.log1p(len(queue))
+            of_jobs[:, FREE] = free / total
+            ahead = ends.searchsorted(HORIZONS * np.exp(mean), side="right") - 1
+            of_jobs[:, AHEAD:] = levels[ahead] / total
+
+        return encode
+
+
+class _Predicted:
+    """Predicted mean run times of waiting jobs, updated when predictions change."""
+
+    def __init__(self, system: System) -> None:
+        self._estimator, self._jobs = system.estimator, system.jobs
+        self._means = np.ones(len(system.jobs))
+        self._seen = np.full(len(system.jobs), -1, dtype=np.int64)
+
+    def means(self, rows: NDArray[np.intp]) -> Floats:
+        """Return the predicted mean run times of jobs [s], at least 1."""
+        revisions = self._estimator.revisions(rows)
+        for row in rows[revisions != self._seen[rows]].tolist():
+            self._means[row] = max(self._estimator.prediction(self._jobs[row]).mean, 1.0)
+        self._seen[rows] = revisions
+        return self._means[rows]
+
+
+def _levels(entries: list[tuple[int, int, int]], now: int, free: int) -> tuple[Floats, NDArray[np.int64]]:
+    """Return the times from now on at which nodes become free [s], and the numbers that are free from then.
+
+    A job past its expected end is expected to end in a second.
+
+    >>> [each.tolist() for each in _levels([(3, 0, 2), (9, 1, 4)], 5, 1)]
+    [[0.0, 1.0, 4.0], [1, 3, 7]]
+    """
+    ends = np.array([0, *(max(end - now, 1) for end, _, _ in entries)], dtype=np.float64)
+    return ends, np.cumsum([free, *(width for _, _, width in entries)])
