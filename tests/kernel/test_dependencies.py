@@ -10,6 +10,7 @@ import pytest
 from hpcsimkit.errors import WorkloadError
 from hpcsimkit.jobs.job import Job
 from hpcsimkit.jobs.workload import Workload
+from hpcsimkit.kernel.gate import Dependencies
 from hpcsimkit.kernel.observers import Observer
 from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.kernel.policy import Order, Policy
@@ -67,6 +68,13 @@ def test_chain() -> None:
 def test_two_jobs_may_wait_for_one() -> None:
     jobs = linked([(0, 3, 3, 1), (0, 2, 2, 1), (0, 1, 1, 1)], [-1, 1, 1], [-1, 5, 1], size=2)
     assert submitted(jobs) == ([0, 8, 4], [0, 8, 4])
+
+
+@pytest.mark.parametrize(("preceding", "void"), [([1, 1], 1), ([2, 0], 1), ([-1, 1], 0), ([99, 2], 2)])
+def test_references_to_no_earlier_job_are_counted(preceding: list[int], void: int) -> None:
+    dependencies = Dependencies()
+    dependencies.reset(linked([(0, 1, 1, 1), (5, 1, 1, 1)], preceding))
+    assert dependencies.void == void
 
 
 @pytest.mark.parametrize("preceding", [99, 0, -1, 2])

@@ -301,3 +301,11 @@ def test_on_machines_it_keeps_the_machines_rules() -> None:
         result = run(jobs, policy, cluster=TWO + TWO)
         assert result.finished.all()
         assert result.hash == run(jobs, policy, cluster=TWO + TWO).hash
+
+
+def test_the_longest_wait_counts_however_short_it_is() -> None:
+    values = capability_values([0.25, 0.5], [1, 1], 4)
+    assert values.tolist() == pytest.approx([(0.5 + 2 / 4) / 3, (1 + 2 / 4) / 3])
+    assert capability([0.25, 0.5], [1, 1], [0, 1], used=2, total=4) == pytest.approx(
+        (0.75 + 1 / 4 + 2 / 4) / 3
+    )

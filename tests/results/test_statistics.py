@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,14 @@ def test_holm_by_hand() -> None:
     assert holm([0.04, 0.001]) == pytest.approx([0.04, 0.002])
     assert holm([0.9, 0.8]) == [1.0, 1.0]
     assert holm([]) == []
+
+
+@pytest.mark.parametrize(
+    ("t_test", "wilcoxon", "both"), [(0.04, 0.04, True), (0.04, 0.06, False), (0.06, 0.04, False)]
+)
+def test_a_difference_is_significant_by_both_tests(t_test: float, wilcoxon: float, both: bool) -> None:
+    found = compared(np.array([1.0, 2.0]), {"b": np.array([2.0, 3.0])})["b"]
+    assert replace(found, t_test_holm=t_test, wilcoxon_holm=wilcoxon).is_significant is both
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=12))
@@ -138,6 +147,7 @@ DEMSAR = {
 def test_ranks_and_critical_difference_of_a_published_example() -> None:
     """Demsar 2006: average ranks 3.143, 2.000, 2.893, 1.964; chi-squared 9.28 before ties; CD 1.25 of q 2.569."""
     found = ranking_of(DEMSAR, descending=True)
+    assert found.left_out == 0
     assert list(found.ranks) == ["C4.5+m+cf", "C4.5+m", "C4.5+cf", "C4.5"]
     assert [round(rank, 3) for rank in found.ranks.values()] == [1.964, 2.0, 2.893, 3.143]
     chi_squared = 12 * 14 / (4 * 5) * (sum(rank**2 for rank in found.ranks.values()) - 4 * 5**2 / 4)

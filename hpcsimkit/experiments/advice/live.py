@@ -256,7 +256,7 @@ def recorded_result(workload: Workload, ended: Mask, cluster: AnyCluster, name: 
         np.zeros(len(start), dtype=np.uint8),
         np.zeros(len(start), dtype=bool),
         placements=placements,
-        started_in=_partitions(workload, cluster) if isinstance(cluster, Partitions) else None,
+        started_in=_partitions(workload, cluster, placements) if isinstance(cluster, Partitions) else None,
     )
 
 
@@ -285,9 +285,22 @@ def _placements(workload: Workload, machines: Machines, start: Integers, end: In
     )
 
 
-def _partitions(workload: Workload, partitions: Partitions) -> NDArray[np.str_]:
-    """Return the partition of each job on record; empty if the log names none or several."""
-    names = {*partitions.names}
+def _partitions(
+    workload: Workload, partitions: Partitions, placements: Placements | None
+) -> NDArray[np.str_]:
+    """Return the partition of each job on record: of several, the first that has all its machines.
+
+    Empty if the log names none, or several while its machines are unknown or in none of these.
+    """
+    of_part = {
+        part.name: set() if view.numbers is None else set(view.numbers.tolist())
+        for part, view in zip(partitions.parts, partitions.views, strict=True)
+    }
     column = "queue" if "queue" in workload.columns else partitions.column
     labels = [workload.label(column, value) for value in workload.column(column).tolist()]
-    return np.array([label if label in names else "" for label in labels], dtype=np.str_)
+    several = [row for row, label in enumerate(labels) if label not in of_part]
+    for row in several:
+        machines = set() if placements is None else set(placements.allocation(row).machines)
+        named = (name.strip() for name in labels[row].split(","))
+        labels[row] = next((name for name in named if machines and machines <= of_part.get(name, set())), "")
+    return np.array(labels, dtype=np.str_)

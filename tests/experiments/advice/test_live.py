@@ -106,6 +106,16 @@ def test_jobs_start_beside_those_that_run(capsys: pytest.CaptureFixture[str]) ->
     assert "jobs that do not start by themselves: 24 (JobHeldUser)" in said
 
 
+def test_jobs_of_several_partitions_ran_in_one_that_has_their_machines() -> None:
+    """The first partition that the ended and the running jobs name has other machines."""
+    parts = '[[partitions]]\nname = "first"\nmachines = ["n2"]\n[[partitions]]\nname = "cpu"\nmachines = ["n1", "n2"]\n'
+    Path("partitions.toml").write_text(parts)
+    Path("history.sacct").write_text(HISTORY.replace("|cpu|", "|first,cpu|"))
+    write_queue([job(20, **RUNNING, partition="first,cpu") | {"nodes": "n1"}, *QUEUE[1:]])
+    table = asked("--queue", "squeue.json", "--history", "history.sacct")
+    assert starts(table, "middle") == {"21": 30, "22": 60, "23": 120}
+
+
 def test_the_time_of_the_queue_may_be_given() -> None:
     table = asked("history.sacct", "--queue", "squeue.json", "--at", str(NOW + 45))
     assert starts(table, "middle") == {"21": 45, "22": 60, "23": 120}
@@ -205,8 +215,8 @@ def test_starts_ends_and_machines_on_record() -> None:
     assert found.placements is not None and found.started_in is not None
     assert [found.placements.allocation(row).machines for row in range(3)] == [(0,), (1,), ()]
     assert found.placements.amounts.ravel().tolist() == [3, 3]
-    assert found.started_in.tolist() == ["a", "", "b", "b"]
-    assert begun_of(found, 10, np.arange(4)).partitions == {0: "a"}
+    assert found.started_in.tolist() == ["a", "a", "b", "b"]
+    assert begun_of(found, 10, np.arange(4)).partitions == {0: "a", 1: "a"}
     futures = Futures(Case.of(jobs, "fcfs", cluster), found, recorded=True)
     moment = futures.moment(10)
     assert (moment.running.tolist(), moment.waiting.tolist()) == ([0, 1], [2])
