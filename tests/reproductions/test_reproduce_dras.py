@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hpcsimkit import Workload
+from hpcsimkit import Pipeline, Workload
 from hpcsimkit.agents.agent import Agent
 from hpcsimkit.agents.seats import with_agent
 from hpcsimkit.agents.spaces.rewards import Capability
@@ -30,6 +30,8 @@ from hpcsimkit.reproductions.dras.own import (
     REWARD,
     MonthlyLog,
     OwnFindings,
+    PlusLog,
+    PlusRun,
     in_full_size,
     longest_large_wait,
     outside,
@@ -39,7 +41,7 @@ from hpcsimkit.reproductions.plans.comparisons import Comparison
 from hpcsimkit.reproductions.plans.parts import Parts
 from hpcsimkit.reproductions.plans.planned import reproduction_named
 from hpcsimkit.reproductions.scores import VALIDATION, Scores
-from hpcsimkit.reproductions.sequences import SequenceSet
+from hpcsimkit.reproductions.sequences import Contestant, SequenceSet
 from hpcsimkit.reproductions.targets import Target
 from hpcsimkit.results.result import Result
 from hpcsimkit.workloads import write_swf
@@ -413,3 +415,45 @@ def test_spread() -> None:
 def test_names_are_given_once(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="a log 'mine' is given twice"):
         _ = KIND([tmp_path / "mine.swf", tmp_path / "mine.swf.gz"]).traces.all
+
+
+def plus_log(folder: Path, window: int = 10) -> PlusLog:
+    """Return a log of 60 weeks on one node with a job every third of a day, which waits in every sixth week."""
+    submit = np.arange(0, 60 * 7 * DAY, DAY // 3)
+    run_time = np.where(submit // (7 * DAY) % 6 == 5, DAY // 3 + 60, DAY // 6)
+    columns = {
+        "submit_time": submit,
+        "run_time": run_time,
+        "requested_time": run_time * 2,
+        "nodes": submit * 0 + 1,
+    }
+    path = folder / "HPC2N-mine.swf"
+    write_swf(Workload(columns, machine_size=1), path)
+    return PlusLog(path, SimpleNamespace(plus_weeks=0, plus_window=window), 0, {"hpc2n": "HPC2N"})
+
+
+def test_what_dras_plus_learns_from_is_chosen_by_and_judged_on(tmp_path: Path) -> None:
+    """The first half, the next sixth, and the last third, each job once."""
+    log = plus_log(tmp_path)
+    (whole,) = log.whole.scenarios
+    parts = [log.learn.submit_time, log.choose.submit_time]
+    jobs = len(whole.workload)
+    assert [len(each) for each in parts] == pytest.approx([jobs / 2, jobs / 6], abs=12)
+    past = np.concatenate(parts)
+    assert (past == whole.workload.submit_time[: len(past)]).all()
+    assert f"{jobs - len(past):,}".replace(",", " ") in log.line() and log.name == "HPC2N"
+    with pytest.raises(UsageError, match="4000 jobs to learn from are needed, found"):
+        _ = plus_log(tmp_path, 2000).learn
+
+
+def test_only_the_last_third_is_judged(tmp_path: Path) -> None:
+    log = plus_log(tmp_path)
+    (whole,) = log.whole.scenarios
+    policy = Pipeline()
+    found = PlusRun(Contestant("FCFS", policy, "textbook"), log.whole).run(tmp_path, lambda done: None)
+    result = whole.simulation(policy).run()
+    last = slice(len(log.learn) + len(log.choose), None)
+    assert found["mean_wait_time"] == [pytest.approx(result.wait_time[last].mean())]
+    assert found["max_wait_time"] == [result.wait_time[last].max()]
+    assert found["mean_bounded_slowdown"] == [pytest.approx(result.bounded_slowdown()[last].mean())]
+    assert result.wait_time[last].mean() != pytest.approx(result.wait_time.mean())
