@@ -67,7 +67,7 @@ def parts(kind: str | None = None) -> list[Entry]:
     need PyTorch.
 
     >>> [part.name for part in parts("mask") if part.origin == "hpcsimkit"]
-    ['AcceptReject', 'JobMachine', 'QueueSlots', 'Slots']
+    ['AcceptReject', 'GuardedSlots', 'JobMachine', 'QueueSlots', 'Slots']
     """
     others: dict[str, Callable[[], list[Entry]]] = {
         **{known.kind: partial(_listed, known) for known in CATALOGUES},
