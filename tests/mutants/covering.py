@@ -21,7 +21,7 @@ from tests.mutants.trial import Checkout
 
 ROOT = Path(__file__).resolve().parents[2]
 
-FOLDERS = (("kernel", "slurm"), ("policies", "cluster", "jobs", "results", "envs", "compiled"))
+FOLDERS = (("kernel", "slurm", "golden"), ("policies", "cluster", "jobs", "results", "envs", "compiled"))
 """Folders of the tests that are measured, for two processes that take about the same time."""
 
 MEASURED = ("hpcsimkit", "policies", "agents", "workloads", "tests")
