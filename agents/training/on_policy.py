@@ -228,7 +228,8 @@ class OnPolicyTrainer(NetworkTrainer):
     ) -> tuple[NDArray[np.int64], Floats]:
         """Sample an action for each episode; return the actions and their log probabilities."""
         scores = actor.many(observations, valid)[:, : valid.shape[1]]
-        scores = np.where(valid, scores - scores.max(axis=1, keepdims=True), -np.inf)
+        scores = np.where(valid, scores, -np.inf)
+        scores -= scores.max(axis=1, keepdims=True)  # of the valid ones, not of larger others
         logarithms = scores - np.log(np.exp(scores).sum(axis=1, keepdims=True))
         actions = (logarithms + self.rng.gumbel(size=logarithms.shape)).argmax(axis=1)
         return actions, logarithms[np.arange(len(actions)), actions]

@@ -9,6 +9,7 @@ import warnings
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -574,3 +575,17 @@ def test_a_training_shows_itself_and_its_progress(capsys: pytest.CaptureFixture[
     silent = PPO(env(), settings)
     silent.train()
     assert capsys.readouterr() == ("", "")
+
+
+def test_scores_of_invalid_actions_do_not_matter() -> None:
+    """Beside the score of an invalid action, those of all others are too small for an exponential."""
+
+    class Actor:
+        def many(self, observations: Any, valid: Any) -> Any:
+            return np.array([[1000.0, 1.0, 1.0], [1.0, 1000.0, 1.0]], dtype=np.float32)
+
+    trainer = SimpleNamespace(rng=np.random.default_rng(1))
+    valid = np.array([[False, True, True], [True, False, False]])
+    actions, logarithms = OnPolicyTrainer.act(trainer, Actor(), np.zeros((2, 1)), valid)  # type: ignore[arg-type]
+    assert valid[[0, 1], actions].all()
+    assert logarithms.tolist() == pytest.approx([np.log(0.5), 0])
