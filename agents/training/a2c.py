@@ -12,7 +12,7 @@ from hpcsimkit.agents.networks.numpy_networks import Network
 from hpcsimkit.agents.networks.torch_networks import masked_log_probabilities
 from hpcsimkit.agents.ranges import Count, NonNegative, Share
 from hpcsimkit.agents.training.on_policy import Batch, Floats, OnPolicyTrainer, Settings, normalised
-from hpcsimkit.agents.training.returns import discounted_returns
+from hpcsimkit.agents.training.returns import mean_returns
 
 __all__ = ["A2C", "A2CSettings", "PolicyGradient", "PolicyGradientSettings", "policy_gradient_loss"]
 
@@ -86,7 +86,6 @@ class PolicyGradient(A2C):
         rewards: Floats,
         over: NDArray[np.bool_],
     ) -> Floats:
-        """Return the mean return from each move on, over the episodes."""
-        none_after = np.zeros(played.shape[1], dtype=np.float32)
-        returns = discounted_returns(rewards, over, none_after, self.settings.gamma)
-        return returns.mean(axis=1, keepdims=True, where=played) * played
+        """Return the mean return from each move on, over the episodes, or over those of a group."""
+        group = self.settings.group if self.settings.group > 1 else None
+        return mean_returns(rewards, played, over, self.settings.gamma, group)

@@ -16,10 +16,12 @@ from torch import nn
 from hpcsimkit.agents.networks.numpy_networks import Network
 from hpcsimkit.agents.ranges import Count, NonNegative, Positive, Share
 from hpcsimkit.agents.training.network_trainer import NetworkSettings, NetworkTrainer
-from hpcsimkit.agents.training.returns import advantages_and_targets
+from hpcsimkit.agents.training.returns import advantages_and_targets, mean_returns
 from hpcsimkit.agents.training.rollout import Column, Rollout
 from hpcsimkit.agents.training.trainer import Round
 from hpcsimkit.envs.interfaces import Encoder, Mask
+from hpcsimkit.envs.vector_environment import SchedulingVecEnv
+from hpcsimkit.errors import UsageError
 
 Floats = NDArray[np.float32]
 
@@ -56,6 +58,10 @@ class Settings(NetworkSettings):
     whole_episodes : bool
         Whether each of the parallel episodes runs once to its end before an update, however many decisions
         it takes. (The last round may then exceed `total_timesteps`.)
+    group : int
+        Number of parallel episodes with the same scenario. With more than 1 the baseline of a decision is
+        the mean return of its group from the same move on, in place of the critic's estimate: how the
+        scenarios differ then is no noise. It needs `whole_episodes`.
     gae_lambda : float
         GAE parameter lambda, in [0, 1].
     value_gae_lambda : float, optional
@@ -73,6 +79,7 @@ class Settings(NetworkSettings):
 
     n_steps: Count = 128
     whole_episodes: bool = False
+    group: Count = 1
     gae_lambda: Share = 0.95
     value_gae_lambda: Share | None = None
     ent_coef: NonNegative = 0.0
@@ -124,6 +131,13 @@ class OnPolicyTrainer(NetworkTrainer):
         if of_values is None:
             return super().learning_rates()
         return [(self.networks.actor, rate), (self.networks.critic, of_values)]
+
+    def parallel(self, seed: int) -> SchedulingVecEnv:
+        """Return the parallel episodes, in groups with the same scenario."""
+        settings = self.settings
+        if settings.group > 1 and (not settings.whole_episodes or self.throws_away):
+            raise UsageError(f"{self.algorithm}: group needs whole_episodes, none of them discarded")
+        return SchedulingVecEnv(self.env, settings.episodes, seed=seed, group=settings.group)
 
     def round(self) -> Round:
         """Run a rollout, and update from it."""
@@ -208,7 +222,7 @@ class OnPolicyTrainer(NetworkTrainer):
         rewards: Floats,
         over: NDArray[np.bool_],
     ) -> Floats:
-        """Return the expected return from each move of each episode on, here by the critic.
+        """Return the expected return from each move of each episode on: the critic's, or the group's mean.
 
         Parameters
         ----------
@@ -219,6 +233,8 @@ class OnPolicyTrainer(NetworkTrainer):
         played, rewards, over : array, shape (moves, episodes)
             Whether a decision was taken, its reward, and whether the episode ended with it.
         """
+        if self.settings.group > 1:
+            return mean_returns(rewards, played, over, self.settings.gamma, self.settings.group)
         values = np.zeros(played.shape, dtype=np.float32)
         values[played] = critic.many(seen)[:, 0]
         return values

@@ -41,6 +41,43 @@ def discounted_returns(rewards: Floats, over: Flags, after: Floats, gamma: float
     return returns
 
 
+def mean_returns(
+    rewards: Floats, played: Flags, over: Flags, gamma: float, group: int | None = None
+) -> Floats:
+    """Return the mean of the discounted returns from each move on, over the episodes of a group.
+
+    Parameters
+    ----------
+    rewards, over, gamma
+        Parameters of :func:`discounted_returns`; all episodes end.
+    played : array of bool, shape (moves, episodes)
+        Whether a decision was taken; only such decisions count in the mean.
+    group : int, optional
+        Number of neighbouring episodes in a group; by default all.
+
+    Examples
+    --------
+    Two groups of two episodes. One episode ends with the first move:
+
+    >>> rewards = np.array([[1, 3, 10, 4], [2, 6, 20, 0]], dtype=np.float32)
+    >>> played = np.array([[True] * 4, [True, True, True, False]])
+    >>> over = np.array([[False, False, False, True], [True, True, True, False]])
+    >>> mean_returns(rewards, played, over, 0.5, group=2).tolist()
+    [[4.0, 4.0, 12.0, 12.0], [4.0, 4.0, 20.0, 0.0]]
+    >>> mean_returns(rewards, played, over, 0.5)[0].tolist()
+    [8.0, 8.0, 8.0, 8.0]
+    """
+    moves, episodes = played.shape
+    none_after = np.zeros(episodes, dtype=np.float32)
+    returns = discounted_returns(rewards, over, none_after, gamma)
+    size = episodes if group is None else group
+    sums, counts = (
+        each.reshape(moves, -1, size).sum(axis=2, dtype=np.float32, where=played.reshape(moves, -1, size))
+        for each in (returns, played)
+    )
+    return (sums / np.maximum(counts, 1)).repeat(size, axis=1) * played
+
+
 def generalised_advantages(
     rewards: Floats, values: Floats, over: Flags, after: Floats, gamma: float, gae_lambda: float
 ) -> Floats:

@@ -105,6 +105,10 @@ class SeatTrainer(Trainer[Agent]):
     def network(self) -> Network:
         """Return a copy of the current network, for inference."""
 
+    def parallel(self, seed: int) -> SchedulingVecEnv:
+        """Return the parallel episodes."""
+        return SchedulingVecEnv(self.env, self.settings.episodes, seed=seed)
+
     # --- implementation of a trainer -----------------------------------------------------------------
 
     @property
@@ -122,7 +126,7 @@ class SeatTrainer(Trainer[Agent]):
         streams = np.random.SeedSequence(self.seed).spawn(3)
         weights, actions, episodes = (int(stream.generate_state(1)[0]) for stream in streams)
         self.rng = np.random.default_rng(actions)
-        self.vector = SchedulingVecEnv(self.env, self.settings.episodes, seed=episodes)
+        self.vector = self.parallel(episodes)
         self.observations = self.vector.reset()
         self.build(weights)
 

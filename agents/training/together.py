@@ -24,6 +24,7 @@ from hpcsimkit.envs.environment import SchedulingEnv
 from hpcsimkit.envs.episode import Player
 from hpcsimkit.envs.interfaces import Episodes
 from hpcsimkit.envs.turns import TurnTaking
+from hpcsimkit.errors import UsageError
 from hpcsimkit.kernel.policy import Policy
 
 __all__ = ["Together", "TogetherSettings"]
@@ -123,6 +124,8 @@ class Together(Trainer[dict[str, Agent]]):
         """Check the settings of all seats; raise a UsageError if one is out of range."""
         for stage, each in self.settings.items():
             check_ranges(each, stage)
+            if each.group > 1:
+                raise UsageError(f"{stage}: agents that learn together cannot have groups of episodes")
 
     @property
     def episodes_per_round(self) -> int:

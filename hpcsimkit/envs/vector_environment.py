@@ -34,22 +34,28 @@ class SchedulingVecEnv(VecEnv):
         Number of episodes in the batch, >= 1.
     seed : int
         Random seed of the episodes. Default: 0.
+    group : int
+        Number of neighbouring places with the same sequence of scenarios. Default: 1.
     """
 
-    def __init__(self, env: SchedulingEnv, count: int, seed: int = 0) -> None:
+    def __init__(self, env: SchedulingEnv, count: int, seed: int = 0, group: int = 1) -> None:
         if not isinstance(count, int) or count < 1:
             raise UsageError(f"a vector environment needs a count of at least 1, found {count!r}")
+        if group < 1 or count % group:
+            raise UsageError(f"{count} episodes cannot be divided into groups of {group}")
         self.env = env
         self._batch = EpisodeBatch(env, [copy.deepcopy(env.reward) for _ in range(count)])
         self._actions = np.zeros(count, dtype=np.int64)
+        self._group = group
         self._seed = seed
         self._streams = self._spawned(seed, count)
         self.render_mode = None
         super().__init__(count, env.observation_space, env.action_space)
 
-    @staticmethod
-    def _spawned(seed: int, count: int) -> list[np.random.Generator]:
-        return [np.random.default_rng(stream) for stream in np.random.SeedSequence(seed).spawn(count)]
+    def _spawned(self, seed: int, count: int) -> list[np.random.Generator]:
+        """Return a random number generator for each episode, equal ones within a group."""
+        streams = np.random.SeedSequence(seed).spawn(count // self._group)
+        return [np.random.default_rng(stream) for stream in streams for _ in range(self._group)]
 
     def seed(self, seed: int | None = None) -> list[int | None]:
         """Reseed the episodes, with effect from the next reset."""

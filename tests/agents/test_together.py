@@ -143,3 +143,11 @@ def test_stopped_and_gone_on_bit_for_bit(tmp_path: Path) -> None:
         assert file.read_bytes() == (tmp_path / "stopped" / file.name).read_bytes(), file.name
     with pytest.raises(UsageError, match="a checkpoint of this training is needed, found another one's"):
         together(8).train(tmp_path / "stopped", resume=True)
+
+
+def test_groups_of_episodes_are_for_one_agent() -> None:
+    player = Player(Candidates(ROWS), Slots(ROWS), Improvement(BASE))
+    policy = Pipeline(SJF(), backfiller=External(EASY()))
+    settings = {"backfiller": replace(TINY, group=3)}
+    with pytest.raises(UsageError, match="backfiller: agents that learn together cannot have groups"):
+        Together(EPISODES, policy, {"backfiller": player}, settings, rounds=1).train()

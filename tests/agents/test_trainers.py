@@ -82,6 +82,50 @@ def test_the_baseline_of_a_policy_gradient_is_the_mean_of_its_move() -> None:
     assert expected.tolist() == [[(1 + 2 + 5) / 2] * 2, [4, 0]]
 
 
+def of_groups(**changes: Any) -> PPO:
+    """Two groups of three episodes."""
+    return PPO(
+        env(), PPOSettings(episodes=6, group=3, whole_episodes=True, gae_lambda=1.0, **changes), seed=2
+    )
+
+
+def test_the_baseline_of_a_group_is_its_mean() -> None:
+    """The last of six episodes has a single move; 7 is the mean of 10 and 4, and nobody's is left for it."""
+    played = np.array([[True] * 6, [True] * 5 + [False]])
+    rewards = np.array([[1, 2, 3, 0, 0, 8], [2, 4, 6, 10, 4, 0]], dtype=np.float32)
+    nothing: Any = None
+    over = np.array([[False] * 5 + [True], [True] * 5 + [False]])
+    expected = of_groups(gamma=0.5).expected(nothing, nothing, played, rewards, over)
+    assert expected.tolist() == [[(2 + 4 + 6) / 3] * 3 + [(5 + 2 + 8) / 3] * 3, [4, 4, 4, 7, 7, 0]]
+
+
+def test_episodes_of_a_group_have_the_same_jobs_and_are_compared_with_one_another() -> None:
+    trainer = of_groups(gamma=1.0)
+    trainer.begin_run()
+    trainer.steps = 0
+    for _ in range(3):
+        first = trainer.observations.reshape(2, 3, -1)
+        assert (first == first[:, :1]).all()
+        assert (first[0] != first[1]).any()
+        batch, _ = trainer._play()
+        advantages = batch.advantages.reshape(-1, 2, 3)  # all episodes have as many moves
+        assert advantages.std() > 0.1
+        assert advantages.sum(dim=2).abs().max() < 1e-3
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"whole_episodes": False}, "ppo: group needs whole_episodes"),
+        ({"group": 4}, "6 episodes cannot be divided into groups of 4"),
+    ],
+)
+def test_groups_that_cannot_be(changes: dict[str, Any], message: str) -> None:
+    settings = replace(of_groups().settings, **changes)
+    with pytest.raises(UsageError, match=message):
+        PPO(env(), settings).train()
+
+
 # --- masks and losses -----------------------------------------------------------------------------------------
 
 
@@ -392,13 +436,17 @@ def test_threads_of_numpy_do_not_matter(threads: int) -> None:
         assert told_by(PPO(env(), SHORT, seed=3)) == straight()
 
 
-@pytest.mark.parametrize("trainer", [PPO, A2C])
+@pytest.mark.parametrize(
+    ("trainer", "settings"),
+    [
+        (PPO, SHORT),
+        (PPO, replace(SHORT, group=4, whole_episodes=True)),
+        (A2C, Settings(total_timesteps=SHORT.total_timesteps, n_steps=16, kind="slots")),
+    ],
+)
 def test_a_run_that_was_stopped_goes_on_bit_for_bit(
-    trainer: type[OnPolicyTrainer], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    trainer: type[OnPolicyTrainer], settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    settings = (
-        SHORT if trainer is PPO else Settings(total_timesteps=SHORT.total_timesteps, n_steps=16, kind="slots")
-    )
 
     def validate(agent: Agent) -> float:
         return -mean_wait(seated(agent), range(3))
