@@ -1,8 +1,9 @@
-"""Reward by waits over requested times, relative to those of a baseline."""
+"""Reward by waits over requested times, relative to the normalised turnaround of a baseline."""
 
 from __future__ import annotations
 
-from typing import Any
+from copy import copy
+from typing import Any, Self
 
 import numpy as np
 
@@ -13,16 +14,15 @@ from hpcsimkit.kernel.system import System
 
 __all__ = ["MinusRelativeWait"]
 
-LEAST = 0.1
-"""Lower bound of the baseline's mean relative wait, for job sets that hardly need to wait."""
-
 
 class MinusRelativeWait(Reward):
-    """Minus the waits since the last decision over the requested times, in units of a baseline's.
+    """Minus the waits since the last decision over the requested times, in units of a baseline's NTAT.
 
-    The sum over an episode is minus the mean of wait / requested time (1 minus the mean NTAT, where jobs run
-    as long as they request) over that of the baseline, but at least over 0.1. Job sets thus count alike, with
-    many jobs or few, of similar lengths or of very different ones. The baseline runs once per job set.
+    The sum over an episode is minus the mean of wait / requested time over that of (wait + requested time) /
+    requested time of the baseline: of the mean NTATs, the agent's less 1 over the baseline's, where jobs run
+    as long as they request. Job sets thus count alike, with many jobs or few, of similar lengths or of very
+    different ones; those that hardly need to wait count for little. The baseline runs once per job set, for
+    all copies of the reward.
 
     Parameters
     ----------
@@ -31,8 +31,8 @@ class MinusRelativeWait(Reward):
 
     Examples
     --------
-    Two jobs for the whole cluster: the baseline lets the one of 4 s wait for half of its requested time,
-    the agent the one of 2 s for twice its requested time:
+    Two jobs for the whole cluster: the baseline lets the one of 4 s wait for half of its requested time, so
+    that its mean NTAT is 1.25; the agent lets the one of 2 s wait for twice its requested time:
 
     >>> from hpcsimkit import External, Pipeline, Workload
     >>> from hpcsimkit.agents.spaces.encoders import QueueWindow
@@ -45,20 +45,25 @@ class MinusRelativeWait(Reward):
     >>> env = SchedulingEnv(sets, Pipeline(order=External()), QueueWindow(2), Slots(2), reward)
     >>> _ = env.reset(seed=1)
     >>> env.step(0)[1]
-    -4.0
+    -0.8
     """
 
     def __init__(self, baseline: Policy) -> None:
         self.baseline = baseline
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        """Return a copy that shares what is known of job sets: parallel episodes may have the same ones."""
+        self.__dict__.setdefault("_known", {})
+        return copy(self)
+
     def on_begin(self, system: System) -> None:
-        """Reset the sums, and run the baseline, unless its waits in this job set are known."""
+        """Reset the sums, and run the baseline, unless its NTAT in this job set is known."""
         times = np.maximum(system.workload.requested_time.astype(np.float64), 1.0)
         known: dict[Any, float] = self.__dict__.setdefault("_known", {})
         key = (system.workload.hash, repr(system.cluster), repr(system.service_time))
         if key not in known:
             waits = system.another(self.baseline).run().wait_time
-            known[key] = max(float((waits / times).sum()), LEAST * len(times))
+            known[key] = float((waits / times).sum()) + len(times)
         self._unit = known[key]
         self._rates = (1 / times).tolist()
         self._since = system.now

@@ -63,7 +63,7 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, loaded_torch: None) -
             return replace(found, population=2, elite=1, episodes=1)
         if isinstance(found, TaughtPPOSettings):
             few_of_teacher = {"teacher_population": 2, "teacher_elite": 1, "teacher_episodes": 1}
-            return replace(found, episodes=2, n_steps=16, **few_of_teacher)
+            return replace(found, episodes=2, group=2, **few_of_teacher)
         return found
 
     monkeypatch.setattr(Parts, "made", few)
