@@ -63,7 +63,8 @@ def tickets_of(requests: Requests) -> Tickets:
 
 def clocks_of(profile: Rules, begin: int) -> state.Clocks:
     """Return the clocks of a run that begins at a time [s]."""
-    values = {name: int(value) for name, value in vars(profile.clocks).items()}
+    known = {*state.Clocks._fields}
+    values = {name: int(value) for name, value in vars(profile.clocks).items() if name in known}
     return state.Clocks(begin=begin, calc_period=profile.priority.calc_period, **values)
 
 

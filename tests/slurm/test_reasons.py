@@ -87,6 +87,26 @@ def test_a_reservation_keeps_nodes_from_a_job_and_the_job_keeps_its_reason(tmp_p
     assert later[1:3] == [RESERVED, RESERVED] and later[5] == RESOURCES
 
 
+def test_a_reservation_keeps_a_job_from_nodes_as_it_comes_and_it_keeps_that_reason_behind_others(
+    tmp_path: Path,
+) -> None:
+    """Two of five nodes are reserved at 300 s: a job for four of them has this reason behind a head, too.
+
+    One that a limit holds has the limit, and one that ends before has the priority.
+    """
+    each = jobs(
+        FULL | {"run": 100, "limit": 250},
+        {"at": 1, "nodes": 3, "cpus": 8, "limit": 200},  # the head
+        {"at": 2, "nodes": 4, "cpus": 1, "limit": 600},
+        {"at": 2, "nodes": 4, "cpus": 1, "limit": 600, "qos": "limited"},
+        {"at": 2, "nodes": 4, "cpus": 1, "limit": 60},
+        {"partition": "any", "on": "gpu", "run": 900, "limit": 900, "qos": "limited"},
+    )
+    calendar = {"calendar": Calendar([Window(300, 900, machines=("n1", "n2"))])}
+    found = _reasons(tmp_path, each, 5, **calendar)
+    assert found == ["", RESOURCES, RESERVED, "QOSMaxJobsPerUserLimit", PRIORITY, ""]
+
+
 def test_jobs_that_wait_though_they_fit_lack_nodes_unless_they_have_just_come(tmp_path: Path) -> None:
     """On record, both wait until 90 s for nodes of which nothing else is known, such as those being cleared."""
     made = profile(tmp_path)
