@@ -173,7 +173,11 @@ class Rules:
 
     @property
     def identity_of_parts(self) -> str:
-        """Beginning of a hash of the values besides machines and partitions."""
+        """Beginning of a hash of the values besides machines and partitions.
+
+        What has no effect is left out, so that a configuration is the same as before there was such a value.
+        """
+        weights = [sorted(self.node_weights.items())] if self.preempt else []
         shown = (
             *(
                 self.name,
@@ -191,8 +195,10 @@ class Rules:
                 self.preempt_mode,
                 sorted(self.protected),
             ),
+            *weights,
         )
-        return hashlib.sha256(repr(shown).encode()).hexdigest()[:16]
+        text = repr(shown).replace(", completing=0)", ")")
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     @property
     def machines(self) -> Machines:
