@@ -207,7 +207,8 @@ class SlurmScheduler(Policy):
         if isinstance(system.calendar, Closures):
             end = system.now + system.estimate(ticket.job)
             shut = system.calendar.machines(ticket.job, system.now, end)
-        return lack_of(ticket, self._places, among, system.free, shut)
+        ready = self._completing.ready(np.ones_like(among), system.now)
+        return lack_of(ticket, self._places, among, system.free, shut, ready)
 
     def _place_now(self, ticket: Ticket, among: Mask, system: System) -> Allocation | None:
         """Return the allocation with which a job starts now, once it has stopped others if need be."""
@@ -327,7 +328,12 @@ class SlurmScheduler(Policy):
         return reasons_of(tickets, self._places, system.room_for, held, lack, record, seen, before)
 
     def reason_at_submission(self, job: Job, system: System) -> str:
-        """Return the lack of available nodes that Slurm notes for a job as it comes, before all others."""
+        """Return the lack of available nodes that Slurm notes for a job as it comes, before all others.
+
+        It notes none for one that waits for a time or for other jobs first.
+        """
+        if system.workload.column("recorded_held_time")[job.index] > 0:
+            return ""
         among = np.ones(len(self._places.machines), dtype=np.bool_)
         for part in self._waiting.parts_of(job.index):
             ticket = Ticket(job, part)
