@@ -311,15 +311,14 @@ def test_of_equal_jobs_those_submitted_first_are_stopped(made: Slurm) -> None:
 
 
 def test_the_last_one_needed_is_gone_first_so_that_others_stay(made: Slurm) -> None:
-    """Without the jobs of n1 and n2, in turn, there is room on n2 alone: the one on n1 stays."""
+    """Two CPUs of n1 are free: without the job with four there is room for six, and that with two stays."""
     rows = [
-        {**LOW, "cpus": 4, "on": "n"},
-        {**LOW, "at": 3, "cpus": 4, "on": "n", "qos": "normal"},
-        {**LOW, "at": 6, "cpus": 8, "on": "n"},
-        {**LOW, "at": 9, "nodes": 2, "cpus": 8, "on": "n", "qos": "normal"},
-        {"at": 30, "qos": "high", "cpus": 8, "on": "n"},
+        {**LOW, "cpus": 2, "on": "n"},
+        {**LOW, "at": 3, "cpus": 4, "on": "n"},
+        {**LOW, "at": 6, "nodes": 3, "cpus": 8, "on": "n", "qos": "normal"},
+        {"at": 30, "qos": "high", "cpus": 6, "on": "n"},
     ]
-    assert _stopped(run(made, jobs(*rows))) == [2]
+    assert _stopped(run(made, jobs(*rows))) == [1]
 
 
 def test_a_machine_of_a_lower_weight_is_emptied_before_one_of_a_higher_weight(made: Slurm) -> None:
