@@ -33,6 +33,7 @@ SMALL = replace(
     PLUS,
     total_timesteps=768,
     episodes=4,
+    n_steps=64,
     group=2,
     n_epochs=2,
     batch_size=128,
