@@ -190,7 +190,8 @@ def with_all(level: MachineLevel, allocations: Sequence[Allocation]) -> MachineL
     """
     level = level.copy("K")
     if allocations:
-        machines = np.concatenate([allocation.machines for allocation in allocations])
+        # As one list, which is faster than joining many short arrays.
+        machines = [machine for allocation in allocations for machine in allocation.machines]
         np.add.at(level, machines, np.concatenate([allocation.amounts for allocation in allocations]))
     return level
 

@@ -148,6 +148,12 @@ class Need:
             usable &= self.allowed
         return usable
 
+    def usable_on(self, machine: int, there: Sequence[int]) -> bool:
+        """Return whether a machine has enough for one node of a request that is per node and not exclusive."""
+        if self.allowed is not None and not self.allowed[machine]:
+            return False
+        return self.within(there)
+
     def fits(self, level: MachineLevel) -> bool:
         """Return whether the level is sufficient."""
         if self.spread:
@@ -170,7 +176,7 @@ class Need:
         return enough
 
     def within(self, supply: Sequence[int]) -> bool:
-        """Return whether a supply of each resource is sufficient for a pooled request."""
+        """Return whether a supply of each resource is sufficient for a pooled request, or for one node."""
         for k, amount in self.asked:  # noqa: SIM110 - a hot loop over all waiting jobs
             if supply[k] < amount:
                 return False
