@@ -170,7 +170,7 @@ def on(machines: NDArray[np.intp], level: MachineLevel) -> MachineLevel:
     return level.T.take(machines, axis=1).T
 
 
-def giving(amounts: MachineLevel) -> NDArray[np.intp]:
+def giving(amounts: NDArray[Any]) -> NDArray[np.intp]:
     """Return the numbers of the machines with nonzero amounts, ascending.
 
     >>> giving(np.array([[0, 1], [0, 0], [7, 2]])).tolist()

@@ -266,8 +266,17 @@ class Machines(Cluster[MachineLevel, Allocation]):
 
     @cached_property
     def _shape(self) -> Shape:
-        largest = np.maximum(self.capacity.max(axis=0), 1)
-        return Shape(tuple(self.resources), self.capacity, largest, np.arange(len(self)))
+        capacity = self.capacity
+        kinds = np.count_nonzero(capacity, axis=1)
+        return Shape(
+            tuple(self.resources),
+            capacity,
+            largest=np.maximum(capacity.max(axis=0), 1),
+            divisors=np.maximum(capacity, 1).astype(np.float64),
+            kinds=np.maximum(kinds, 1).astype(np.float64),
+            bare=np.flatnonzero(kinds == 0),
+            numbers=np.arange(len(self)),
+        )
 
     def _worked_out(self, nodes: int, request: Request | None) -> Need:
         if request is None:

@@ -21,11 +21,18 @@ Places = NDArray[np.intp]
 
 
 class Shape(NamedTuple):
-    """Resource names, capacity of the empty machines, and largest amount of each resource on one machine."""
+    """Resource names, capacity of the empty machines, and what follows from it for all jobs."""
 
     resources: tuple[str, ...]
     capacity: MachineLevel
     largest: NDArray[np.int64]
+    """Largest amount of each resource on one machine."""
+    divisors: NDArray[np.float64]
+    """Amount of each resource on each machine, at least 1, by which shares of it are computed."""
+    kinds: NDArray[np.float64]
+    """Number of resources of each machine, at least 1."""
+    bare: Places
+    """Numbers of the machines without resources."""
     numbers: Places
     """Numbers of all machines."""
 
@@ -149,7 +156,7 @@ class Need:
         return usable
 
     def usable_on(self, machine: int, there: Sequence[int]) -> bool:
-        """Return whether a machine has enough for one node of a request that is per node and not exclusive."""
+        """Return whether a machine has enough for one node of a per-node request that is not exclusive."""
         if self.allowed is not None and not self.allowed[machine]:
             return False
         return self.within(there)

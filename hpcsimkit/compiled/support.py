@@ -292,11 +292,12 @@ def _unknown_options(policy: Pipeline, rules: type[EventOrder]) -> Iterator[str]
 
 def _whole_of(policy: Policy) -> Any:
     """Return the module that runs a policy which is no pipeline; None for all others."""
-    return _whole_of_class(type(policy))
+    kind: type = type(policy)
+    return _whole_of_class(kind)
 
 
 @cache
-def _whole_of_class(kind: type[Policy]) -> Any:
+def _whole_of_class(kind: type) -> Any:
     """Return the module that runs the policies of a class."""
     return next((module for module in WHOLE if kind in module.SCHEDULERS), None)
 
