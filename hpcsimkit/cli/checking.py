@@ -29,8 +29,9 @@ def check(
         typer.Option(metavar="KIND", help="Kind: policy, encoder, reward or agent.  [auto]"),
     ] = None,
     stage: Annotated[
-        str, typer.Option(metavar="NAME", help="Seat of an encoder or a reward, such as inspector.")
-    ] = "order",
+        str | None,
+        typer.Option(metavar="NAME", help="Seat of an encoder or a reward, such as inspector.  [order]"),
+    ] = None,
     *,
     oracle: Annotated[
         bool, typer.Option("--oracle", help="Allow a policy or an encoder to read the future.")
@@ -64,7 +65,7 @@ def check(
     if kind is not None and kind not in KINDS:
         raise UsageError(f"--kind: one of {', '.join(KINDS)} is needed, found {kind!r}{nearest(kind, KINDS)}")
     stages = [*(seat for seat in SEATS if seat != "estimates"), *ONE_SEAT]
-    if stage not in stages:
+    if stage is not None and stage not in stages:
         raise UsageError(f"--stage: one of {', '.join(stages)} is needed, found {stage!r}")
     code = allowed_code({"name": name, "machines": machines, "parts": parts, "allow_code": allow_code})
     source = Source.of_flags({"machines": machines, "seed": seed, "allow_code": code})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import os
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,6 +42,9 @@ BINS = 60
 LOGARITHMIC = 20.0
 """Ratio of the largest to the smallest value above which the axis of a metric is logarithmic."""
 
+LAST_ROUNDS = 10
+"""Number of rounds at the end of a training over which its numbers are averaged."""
+
 AGENT = POLICY_COLOURS[1]
 
 COLUMNS = {
@@ -67,6 +70,54 @@ def read_curve(path: str | os.PathLike[str]) -> dict[str, Floats]:
     if not {"steps", "validation"} <= curve.keys():
         raise UsageError(f"{path}: a learning curve with the columns steps and validation is needed")
     return curve
+
+
+# --- numbers of a curve ------------------------------------------------------------------------------------
+
+
+class Judgement(NamedTuple):
+    """A snapshot in validation: decisions of its training so far, and its score."""
+
+    steps: int
+    score: float
+
+
+def first_and_best(curve: Curve) -> tuple[Judgement, Judgement]:
+    """Return the first snapshot of a training that was validated, and the best one.
+
+    >>> first, best = first_and_best({"steps": np.arange(4), "validation": np.array([np.nan, 1.0, 3.0, 2.0])})
+    >>> first.score, best.steps
+    (1.0, 2)
+    """
+    known = ~np.isnan(curve["validation"])
+    steps, scores = (curve[name][known] for name in ("steps", "validation"))
+    best = int(scores.argmax())
+    return (Judgement(int(steps[0]), float(scores[0])), Judgement(int(steps[best]), float(scores[best])))
+
+
+def at_the_end(values: Floats) -> float:
+    """Return the mean over the last rounds with a finite value.
+
+    >>> at_the_end(np.array([9.0] + 9 * [1.0] + [2.0, np.nan]))
+    1.1
+    """
+    learned = values[np.isfinite(values)][-LAST_ROUNDS:]
+    return float(learned.mean()) if len(learned) else float("nan")
+
+
+def thrown_away(curve: Curve) -> float | None:
+    """Return the share of decisions discarded in training [%], or None if the curve has no such column.
+
+    >>> thrown_away({"steps": np.array([100.0, 400.0]), "thrown_away": np.array([0.0, 0.5])})
+    37.5
+    """
+    if "thrown_away" not in curve:
+        return None
+    played = np.diff(curve["steps"], prepend=0.0)
+    return float(100 * played @ curve["thrown_away"] / played.sum())
+
+
+# --- pictures ----------------------------------------------------------------------------------------------
 
 
 def draw_learning_curve(

@@ -153,6 +153,10 @@ class Meeting(Task):
         :class:`~hpcsimkit.kernel.observers.Promises`. Default: False.
     draws : int
         Number of runs on each sequence with different random seeds; the outcome has their means. Default: 1.
+    names : sequence of str
+        Metrics of a run, of :data:`~hpcsimkit.results.metrics.METRICS`. Default: `MEASURES`.
+    warmup : float
+        Time after the first submission before which no job counts in metrics [s]. Default: 0.
 
     Examples
     --------
@@ -174,6 +178,8 @@ class Meeting(Task):
     seed: int = 0
     promises: bool = False
     draws: int = 1
+    names: Sequence[str] = MEASURES
+    warmup: float = 0
 
     @property
     def name(self) -> str:
@@ -194,7 +200,7 @@ class Meeting(Task):
     @property
     def measures(self) -> tuple[str, ...]:
         """Keys of the outcome."""
-        return MEASURES + OF_PROMISES * self.promises
+        return (*self.names, *OF_PROMISES * self.promises)
 
     @property
     def requires(self) -> tuple[str, ...]:
@@ -214,6 +220,7 @@ class Meeting(Task):
             "seed": self.seed,
             "measures": self.measures,
             "draws": self.draws,
+            "warmup": self.warmup,
         }
 
     def run(self, folder: Path, tell: Tell) -> Any:
@@ -238,13 +245,14 @@ class Meeting(Task):
 
     def _measured(self, scenario: Scenario, policy: Policy) -> dict[str, float]:
         """Return the measures of a run."""
-        if not self.promises:
-            return measure(scenario.simulation(policy).run(), names=MEASURES)
         promises = Promises()
-        result = scenario.simulation(policy, [promises]).run()
+        result = scenario.simulation(policy, [promises] * self.promises).run()
+        found = measure(result, names=self.names, warmup=self.warmup)
+        if not self.promises:
+            return found
         delay = promises.delay / max(promises.broken, 1)
         counted = dict(zip(OF_PROMISES, (promises.made, promises.broken, delay), strict=True))
-        return {**measure(result, names=MEASURES), **counted}
+        return {**found, **counted}
 
 
 def mean_over_draws(outcomes: Sequence[Mapping[str, Sequence[float]]]) -> dict[str, list[float]]:

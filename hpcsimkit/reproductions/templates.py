@@ -14,6 +14,7 @@ from hpcsimkit.experiments.console import grouped
 from hpcsimkit.io.files import read_bytes
 from hpcsimkit.io.formats import Format
 from hpcsimkit.kernel.guard import message_of
+from hpcsimkit.reports.learning_curve import at_the_end, first_and_best, thrown_away
 from hpcsimkit.reproductions.cells import comparison_cells, number, per_cent, spread_cell, standings_table
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ def _with_filters(kind: type[Environment]) -> Environment:
         keep_trailing_newline=True,
     )
     found.filters |= {"number": number, "grouped": grouped, "spread": spread_cell}
-    for function in (comparison_cells, per_cent, standings_table):
+    for function in (comparison_cells, per_cent, standings_table, at_the_end, first_and_best, thrown_away):
         found.globals[function.__name__] = function
     return found
 

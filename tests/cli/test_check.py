@@ -209,6 +209,7 @@ def test_what_is_wrong(cli: CLI, name: str, message: str) -> None:
         (["best", "--kind", "agent"], "an agent's file (*.hpcsim) is needed, found 'best'"),
         (["QueueWindw", "--kind", "encoder"], "unknown encoder 'QueueWindw'; nearest: QueueWindow"),
         (["mine:Length", "--stage", "ordr"], "--stage: one of order, inspector, placement, backfiller, preemptor, gate, tester, dispatch, two-level is needed, found 'ordr'"),
+        (["sjf+easy", "--stage", "tester"], "--stage is the seat of an encoder or a reward, found a policy"),
     ],
 )  # fmt: skip
 def test_flags_that_make_no_sense(cli: CLI, arguments: list[str], message: str) -> None:

@@ -72,7 +72,11 @@ def findings(text: str, *found: Scores, **plan: Any) -> PaperFindings:
         file.write_text(PLAN + text, encoding="utf-8")
         values = Plan.of_toml(file)
     made: Any = SimpleNamespace(
-        paper=values, published=PUBLISHED, traces=SimpleNamespace(first=None, scale=SimpleNamespace()), **plan
+        paper=values,
+        published=PUBLISHED,
+        traces=SimpleNamespace(first=None, scale=SimpleNamespace()),
+        side_study=None,
+        **plan,
     )
     findings = PaperFindings(made, SimpleNamespace(seconds=lambda task: task.learner.took))  # type: ignore[arg-type]
     vars(findings)["scores"] = list(found)
@@ -291,6 +295,7 @@ def test_variables_do_not_hide_functions() -> None:
         ('[tables.x]\ncomparison = "no"\ncolumns = []\n', "unknown comparison 'no'"),
         ('[[pictures]]\nkind = "bars"\ntable = "x"\n', "unknown table 'x'"),
         ('[[pictures]]\nkind = "curves"\nstudy = "x"\n', "unknown study 'x'"),
+        ('[side_studies.pls]\ntemplate = "x"\n', "unknown option 'pls'"),
         ('[[pictures]]\nkind = "lines"\n', "boxes"),
         ('[tables.x]\ncomparison = "rest"\ncolumns = [{ name = "x", valu = "1" }]\n', "valu"),
     ],

@@ -29,6 +29,7 @@ from hpcsimkit.reproductions.cush.own import (
     WAIT,
     CushLearner,
     OwnReproduction,
+    PlusTrials,
     Run,
     Trial,
     Trials,
@@ -64,7 +65,7 @@ EVOLVED = "Evolved (best allocation)"
 
 
 def trials(paths: Sequence[Path] = (), sizes: Mapping[str, Any] = TINY, **changes: Any) -> Trials:
-    return Trials(paths, SimpleNamespace(**{"plus": False, **sizes, **changes}), 0)
+    return Trials(paths, SimpleNamespace(**{**sizes, **changes}), 0)
 
 
 def paper(paths: Sequence[Path] = (), sizes: Mapping[str, Any] = TINY, **changes: Any) -> PaperReproduction:
@@ -75,7 +76,7 @@ def paper(paths: Sequence[Path] = (), sizes: Mapping[str, Any] = TINY, **changes
 
 def heuristics(problem: CushProblem, *groups: str) -> list[Contestant]:
     """Return those of the paper and those added to its table, or others."""
-    scale = SimpleNamespace(**{**TINY, "plus": False, "systems": [], "seeds": [], "unseen": 1})
+    scale = SimpleNamespace(**{**TINY, "systems": [], "seeds": [], "unseen": 1})
     trial = Trial("system", problem, scale, 0)
     made = Workshop(KIND.paper, SimpleNamespace(all=[trial], first=trial, scale=scale, seed=0))
     *_, contest = made.comparisons()
@@ -157,7 +158,8 @@ def test_job_sets_of_cush_plus(tmp_path: Path) -> None:
     openb, philly = tmp_path / "openb_pods.csv", tmp_path / "philly-1.csv"
     openb.write_text("\n".join(pods) + "\n")
     philly.write_text("job_id,num_gpu,submit_time,duration\n0,1,0,9000\n1,9,0,20000\n")
-    found = trials((openb, philly), FULL, plus=True, plus_unseen=3, unseen=2, log_jobs=30).all
+    scale = SimpleNamespace(**{**FULL, "plus_unseen": 3, "unseen": 2, "log_jobs": 30})
+    found = PlusTrials((openb, philly), scale, 0).all
     assert [each.name for each in found] == [
         *("Sierra, 20 jobs", "Summit, 20 jobs", "Sierra, 10 jobs", "Sierra, 40 jobs", "Sierra, 100 jobs"),
         *("openb, 30 jobs", "Philly, 30 jobs"),

@@ -30,18 +30,18 @@ from hpcsimkit.reproductions.dras.own import (
     REWARD,
     MonthlyLog,
     OwnFindings,
-    PlusLog,
-    PlusRun,
     in_full_size,
     longest_large_wait,
     outside,
 )
+from hpcsimkit.reproductions.judged_logs import LearningLog, LearningLogs
 from hpcsimkit.reproductions.learners import Learner
 from hpcsimkit.reproductions.plans.comparisons import Comparison
+from hpcsimkit.reproductions.plans.logs import PaperLogs
 from hpcsimkit.reproductions.plans.parts import Parts
 from hpcsimkit.reproductions.plans.planned import reproduction_named
 from hpcsimkit.reproductions.scores import VALIDATION, Scores
-from hpcsimkit.reproductions.sequences import Contestant, SequenceSet
+from hpcsimkit.reproductions.sequences import Contestant, Meeting, SequenceSet
 from hpcsimkit.reproductions.targets import Target
 from hpcsimkit.results.result import Result
 from hpcsimkit.workloads import write_swf
@@ -417,7 +417,7 @@ def test_names_are_given_once(tmp_path: Path) -> None:
         _ = KIND([tmp_path / "mine.swf", tmp_path / "mine.swf.gz"]).traces.all
 
 
-def plus_log(folder: Path, window: int = 10) -> PlusLog:
+def plus_log(folder: Path, window: int = 10) -> LearningLog:
     """Return a log of 60 weeks on one node with a job every third of a day, which waits in every sixth week."""
     submit = np.arange(0, 60 * 7 * DAY, DAY // 3)
     run_time = np.where(submit // (7 * DAY) % 6 == 5, DAY // 3 + 60, DAY // 6)
@@ -429,7 +429,7 @@ def plus_log(folder: Path, window: int = 10) -> PlusLog:
     }
     path = folder / "HPC2N-mine.swf"
     write_swf(Workload(columns, machine_size=1), path)
-    return PlusLog(path, SimpleNamespace(plus_weeks=0, plus_window=window), 0, {"hpc2n": "HPC2N"})
+    return LearningLog(path, weeks=0, seed=0, least=2 * window)
 
 
 def test_what_dras_plus_learns_from_is_chosen_by_and_judged_on(tmp_path: Path) -> None:
@@ -450,10 +450,27 @@ def test_only_the_last_third_is_judged(tmp_path: Path) -> None:
     log = plus_log(tmp_path)
     (whole,) = log.whole.scenarios
     policy = Pipeline()
-    found = PlusRun(Contestant("FCFS", policy, "textbook"), log.whole).run(tmp_path, lambda done: None)
+    (plan,) = (each for each in KIND.paper.comparisons.values() if each.when == {"plus": [True]})
+    meeting = Meeting(
+        Contestant("FCFS", policy, "textbook"),
+        log.whole,
+        names=plan.meeting["names"],
+        warmup=log.before_judged,
+    )
+    found = meeting.run(tmp_path, lambda done: None)
     result = whole.simulation(policy).run()
     last = slice(len(log.learn) + len(log.choose), None)
     assert found["mean_wait_time"] == [pytest.approx(result.wait_time[last].mean())]
     assert found["max_wait_time"] == [result.wait_time[last].max()]
     assert found["mean_bounded_slowdown"] == [pytest.approx(result.bounded_slowdown()[last].mean())]
     assert result.wait_time[last].mean() != pytest.approx(result.wait_time.mean())
+
+
+def test_a_side_study_has_its_own_logs_and_report_and_no_figure_of_the_paper(tmp_path: Path) -> None:
+    plus_log(tmp_path)
+    of_paper, aside = (KIND([tmp_path / "HPC2N-mine.swf"], chosen=chosen) for chosen in ((), ["plus"]))
+    assert of_paper.side_study is None and isinstance(of_paper.traces, PaperLogs)
+    assert isinstance(aside.traces, LearningLogs) and aside.traces.first.name == "HPC2N"
+    assert aside.paper.studies and aside.studies == []
+    templates = [KIND.findings(each, SimpleNamespace()).template for each in (of_paper, aside)]
+    assert templates == ["dras/report.md.jinja", "dras/plus.md.jinja"]

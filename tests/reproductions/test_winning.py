@@ -10,9 +10,10 @@ import pytest
 
 from hpcsimkit.errors import UsageError
 from hpcsimkit.jobs.workload import Workload
+from hpcsimkit.reproductions.judged_logs import JudgedLog
 from hpcsimkit.reproductions.plans.planned import reproduction_named
 from hpcsimkit.reproductions.reproduction_run import ReproductionRun
-from hpcsimkit.reproductions.winning.own import WinningLog, _lost
+from hpcsimkit.reproductions.winning.own import _lost
 from hpcsimkit.reproductions.winning.statistics import Blocks, pooled
 from hpcsimkit.results.attempts import Attempt, Attempts, Outcome
 from hpcsimkit.results.result import Result
@@ -40,35 +41,33 @@ def log(folder: Path, every: int, *, known: bool = False, weeks: int = 10) -> Pa
 
 def test_the_load_is_raised_until_jobs_wait(tmp_path: Path) -> None:
     """Three jobs of an hour come at once and run one after the other: at any load, they wait for an hour."""
-    assert WinningLog(log(tmp_path, DAY), 0).load == 1
+    assert JudgedLog(log(tmp_path, DAY), 0).load == 1
     single = tmp_path / "single.swf"
     submit = np.arange(0, 10 * WEEK, 8000)
     columns = {"submit_time": submit, "run_time": submit * 0 + 3600, "nodes": submit * 0 + 4}
     columns["requested_time"] = submit * 0 + 4000
     write_swf(Workload(columns, machine_size=4), single)
-    found = WinningLog(single, 0)
+    found = JudgedLog(single, 0)
     assert found.load == pytest.approx(1.1**9)  # 8000 s / 3600 s is 2.2; 1.1^8 is 2.14
     assert found.jobs.span < found.recorded.span / 2
 
 
 def test_the_last_third_is_judged_in_weeks_or_in_days(tmp_path: Path) -> None:
     """Of 30 weeks, ten are judged, in ten blocks and one for the last instant; of ten, 28 days in threes."""
-    long = WinningLog(log(tmp_path, DAY, weeks=30), 0)
+    long = JudgedLog(log(tmp_path, DAY, weeks=30), 0)
     assert long.jobs.submit_time[long.judged].min() == 20 * WEEK
     assert np.bincount(long.block).tolist() == [21] * 10 + [3]
-    short = WinningLog(log(tmp_path, DAY // 2), 0)
+    short = JudgedLog(log(tmp_path, DAY // 2), 0)
     assert short.jobs.submit_time[short.judged].min() == 6 * WEEK
     assert np.bincount(short.block).tolist() == [18] * 9 + [9]
 
 
 def test_logs_that_say_nothing_are_left_out(tmp_path: Path) -> None:
-    assert WinningLog(log(tmp_path, DAY), 0).reason_left_out == ""
-    assert WinningLog(log(tmp_path, 3600), 0).reason_left_out == "its queue does not drain"
-    assert (
-        WinningLog(log(tmp_path, DAY, known=True), 0).reason_left_out == "its requested times are run times"
-    )
+    assert JudgedLog(log(tmp_path, DAY), 0).reason_left_out == ""
+    assert JudgedLog(log(tmp_path, 3600), 0).reason_left_out == "its queue does not drain"
+    assert JudgedLog(log(tmp_path, DAY, known=True), 0).reason_left_out == "its requested times are run times"
     with pytest.raises(UsageError, match=r"9 weeks are needed, found 3\.0"):
-        _ = WinningLog(log(tmp_path, DAY, weeks=3), 0).jobs
+        _ = JudgedLog(log(tmp_path, DAY, weeks=3), 0).jobs
     with pytest.raises(UsageError, match="found none with queues that drain"):
         list(reproduction_named("winning")([log(tmp_path, 3600)]).prepare())
 

@@ -8,10 +8,12 @@ fitted to the heuristics' rows of its table 1 and are a substitute, not the auth
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from pathlib import Path
+from typing import Literal, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +26,18 @@ from hpcsimkit.workloads.readers.cells import amount
 from hpcsimkit.workloads.readers.records import read_records
 from hpcsimkit.workloads.readers.tables import Table
 
-__all__ = ["CUSH_KINDS", "CUSH_SYSTEMS", "DEMANDS", "CushJobSets", "CushNode", "job_set_of", "read_job_sets"]
+__all__ = [
+    "CUSH_KINDS",
+    "CUSH_SYSTEMS",
+    "DEMANDS",
+    "CushJobSets",
+    "CushLogSets",
+    "CushNode",
+    "job_set_of",
+    "nodes_for",
+    "read_job_sets",
+    "system_of",
+]
 
 Numbers = NDArray[np.float64]
 
@@ -62,6 +75,9 @@ DEMANDS = {"C1": Demand(1.7, 0.3), "C0": Demand(1.08, 0.07)}
 
 SHORT = 0.75
 """Share of short jobs, of up to 10 steps; long jobs run 11 to 20 steps."""
+
+CORES, WHOLE = 22, 1000
+"""Cores of a CPU of Sierra's nodes, and thousandths of a core or a GPU."""
 
 LENGTH_POWER = 1.75
 """Exponent of C1: lengths of short jobs are ``10 u ** 1.75``; in C0 they are uniform."""
@@ -199,6 +215,77 @@ def job_set_of(
     return _job_set(name, step, np.arange(len(times)), arrival, times, cpus, gpus, kind)
 
 
+@dataclass(frozen=True)
+class CushLogSets:
+    """Generator of job sets with run times and requests of jobs drawn from a log.
+
+    A node has two CPUs of many cores, so that CPUs are counted in those. A log without CPUs gets as large a
+    share of them as of the GPUs. No job requests more than the cluster.
+
+    Parameters
+    ----------
+    log : Workload
+        Jobs with resources in GPUs, or in thousandths of cores and GPUs.
+    system : {"sierra", "summit"}
+        System that defines the nodes.
+    nodes : int
+        Number of nodes of the cluster, >= 1.
+    jobs : int
+        Number of jobs in a set, >= 1.
+
+    Examples
+    --------
+    >>> columns = {"submit_time": [0, 1], "run_time": [60, 9], "nodes": [1, 2], "gpus": [4, 40]}
+    >>> sets = CushLogSets(Workload(columns, resources=("gpus",)), nodes=16, jobs=3)
+    >>> w, = sets.generate(np.random.default_rng(1), "drawn", 1)
+    >>> w.name, w.run_time.tolist(), w.column("gpus").tolist(), w.column("cpus").tolist()
+    ('drawn-0', [60, 9, 9], [4, 64, 64], [2, 32, 32])
+    """
+
+    log: Workload
+    system: Literal["sierra", "summit"] = "sierra"
+    nodes: int = 128
+    jobs: int = 20
+
+    def generate(self, rng: np.random.Generator, name: str, jobsets: int) -> list[Workload]:
+        """Return job sets, named with their numbers; see :func:`job_set_of` for submissions and types."""
+        node = CUSH_SYSTEMS[self.system]
+        totals = [node.cpus * self.nodes, node.gpus * self.nodes]
+        times, requests = np.maximum(self.log.run_time, 1).astype(np.int64), self._requests(totals)
+        rows = rng.integers(0, len(times), (jobsets, self.jobs))
+        return [
+            job_set_of(
+                f"{name}-{number}",
+                rng,
+                times[some],
+                {each: requests[each][some] for each in requests},
+                totals,
+            )
+            for number, some in enumerate(rows)
+        ]
+
+    def _requests(self, totals: Sequence[int]) -> dict[str, Column]:
+        gpus, log = _gpus_of(self.log), self.log
+        if "cpu_milli" in log.resources:
+            cpus = log.column("cpu_milli") * log.column("nodes") / WHOLE / CORES
+        else:
+            cpus = gpus * totals[0] / totals[1]
+        both = zip(RESOURCES, (np.ceil(cpus), gpus), totals, strict=True)
+        return {name: each.clip(1, total).astype(np.int64) for name, each, total in both}
+
+
+def nodes_for(log: Workload) -> int:
+    """Return the number of Sierra's nodes that have as many GPUs as the largest job of a log requests."""
+    return math.ceil(_gpus_of(log).max() / CUSH_SYSTEMS["sierra"].gpus)
+
+
+def _gpus_of(log: Workload) -> Column:
+    """Return the GPUs that the jobs of a log request, shares rounded up."""
+    known = "gpu_milli" in log.resources
+    amounts = log.column("gpu_milli") / WHOLE if known else log.column("gpus")
+    return np.ceil(amounts * log.column("nodes")).astype(np.int64)
+
+
 def read_job_sets(path: str | os.PathLike[str]) -> list[Workload]:
     """Read job sets from a CSV file with one row per job, plain or gzip.
 
@@ -231,6 +318,21 @@ def read_job_sets(path: str | os.PathLike[str]) -> list[Workload]:
         step = f"read job set {number} of {table.file_name}"
         sets.append(_job_set(f"{table.log_name}-{number}", step, *columns))
     return sets
+
+
+def system_of(path: Path) -> Literal["sierra", "summit"]:
+    """Return the system of the job sets in a file, which its name contains.
+
+    >>> system_of(Path("my_Sierra_sets.csv"))
+    'sierra'
+    """
+    found = [system for system in CUSH_SYSTEMS if system in path.name.lower()]
+    if len(found) != 1:
+        raise UsageError(
+            f"{path}: the system of the job sets is unknown; the file name must contain one of the words "
+            f"{', '.join(CUSH_SYSTEMS)}"
+        )
+    return cast(Literal["sierra", "summit"], found[0])
 
 
 def _refuse(table: Table, broken: NDArray[np.bool_], needed: str, found: Column) -> None:

@@ -26,7 +26,7 @@ from hpcsimkit.errors import WorkloadError
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.workloads.readers.swf import NO_ESTIMATE
 
-__all__ = ["POPULAR_ESTIMATES", "with_estimates"]
+__all__ = ["POPULAR_ESTIMATES", "with_estimates", "with_noise"]
 
 MINUTE, HOUR, DAY = 60, 3600, 86_400
 
@@ -120,3 +120,27 @@ def _nearest(values: NDArray[np.int64], wanted: NDArray[np.float64]) -> NDArray[
     """Return the index of the value nearest to each wanted value, by ratio."""
     borders = np.sqrt(values[:-1].astype(float) * values[1:])
     return np.searchsorted(borders, wanted)
+
+
+def with_noise(workload: Workload, rng: np.random.Generator, noise: float) -> Workload:
+    """Return the workload with run times plus a random share of them as requested times.
+
+    Shares are uniform between 0 and `noise`. With equal generators, errors grow in proportion to `noise`.
+
+    Parameters
+    ----------
+    workload : Workload
+        Jobs with run times; their requested times are replaced.
+    rng : numpy.random.Generator
+        Random number generator.
+    noise : float
+        Maximum share, >= 0.
+
+    Examples
+    --------
+    >>> w = Workload({"submit_time": [0, 1], "run_time": [100, 0], "nodes": [1, 1]}, machine_size=1)
+    >>> with_noise(w, np.random.default_rng(1), 0.2).requested_time.tolist()  # the first draw is 0.51
+    [110, 1]
+    """
+    times = np.rint(workload.run_time * (1 + noise * rng.random(len(workload)))).astype(np.int64)
+    return replace(workload, columns={**workload.columns, "requested_time": np.maximum(times, 1)})

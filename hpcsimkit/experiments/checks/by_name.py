@@ -79,24 +79,30 @@ def _encoder_or_reward(name: str, kind: str | None, trust: Trust) -> Any:
 def checked(
     part: Policy | Encoder | Reward | Agent,
     *,
-    stage: str = "order",
+    stage: str | None = None,
     cluster: Machines | None = None,
     seed: int = 0,
     oracle: bool = False,
 ) -> str:
     """Check a part, an encoder or reward at the seat `stage`; return one line that says what was checked.
 
+    The seat is that of the order by default. Policies and agents have their own.
+
     >>> print(checked(part_named("sjf+easy", Trust(()))))  # doctest: +ELLIPSIS
     Pipeline(...): passed on 8 workloads, 480 jobs: parameters; events; capacity, starts and ends; ...
     """
     where: dict[str, Any] = {"cluster": cluster, "seed": seed}
+    if stage is not None and not isinstance(part, tuple(BASES.values())):
+        kind = "an agent" if isinstance(part, Agent) else "a policy"
+        raise UsageError(f"--stage is the seat of an encoder or a reward, found {kind}")
+    seat = "order" if stage is None else stage
     report: Any
     if isinstance(part, Agent):
         report = check_agent(part, **where)
     elif isinstance(part, Encoder):
-        report = check_encoder(part, stage, oracle=oracle, **where)
+        report = check_encoder(part, seat, oracle=oracle, **where)
     elif isinstance(part, Reward):
-        report = check_reward(part, stage, **where)
+        report = check_reward(part, seat, **where)
     else:
         report = check_policy(part, oracle=oracle, **where)
     head, *lines = str(report).splitlines()

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, Self, cast
+from typing import Any, Literal, Self
 
 import numpy as np
 
 from hpcsimkit.agents.agent import Agent
 from hpcsimkit.agents.cush.classes import SUMS, suited_sums
-from hpcsimkit.agents.cush.plus import PLUS
 from hpcsimkit.agents.cush.problem import CushProblem
 from hpcsimkit.agents.cush.returns import job_selector_returns, local_rewards
 from hpcsimkit.agents.cush.taught import TaughtSettings
@@ -26,14 +24,11 @@ from hpcsimkit.engine.store import Store
 from hpcsimkit.engine.task import Tell
 from hpcsimkit.envs.scenario import Scenario
 from hpcsimkit.errors import UsageError
-from hpcsimkit.jobs.columns import Column
-from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.kernel.policy import Policy
 from hpcsimkit.kernel.system import System
 from hpcsimkit.reproductions.plans.catalogue import part
 from hpcsimkit.reproductions.plans.comparisons import Comparison, runs_by_use
-from hpcsimkit.reproductions.plans.findings import PaperFindings
 from hpcsimkit.reproductions.plans.logs import Logs, each_once, name_among
 from hpcsimkit.reproductions.plans.planned import PaperReproduction
 from hpcsimkit.reproductions.rivals import Field
@@ -41,9 +36,16 @@ from hpcsimkit.reproductions.scores import Scores
 from hpcsimkit.reproductions.sequences import Meeting, SequenceSet
 from hpcsimkit.results.metrics import measure
 from hpcsimkit.workloads import read_log
-from hpcsimkit.workloads.models.cush import CUSH_SYSTEMS, job_set_of, read_job_sets
+from hpcsimkit.workloads.models.cush import (
+    CORES,
+    CUSH_SYSTEMS,
+    CushLogSets,
+    nodes_for,
+    read_job_sets,
+    system_of,
+)
 
-PROBLEM, PAPER, TAUGHT, OF_PLUS = CushProblem(), CushSettings(), TaughtSettings(), PLUS
+PROBLEM, PAPER, TAUGHT = CushProblem(), CushSettings(), TaughtSettings()
 """Problem and settings as the reports state them."""
 
 NTAT, WAIT, REWARD = "mean_ntat", "mean_wait_time", "reward"
@@ -60,9 +62,6 @@ VALIDATION, UNSEEN = 101, 102
 LOG_NAMES = {"openb": "openb", "philly": "Philly"}
 """Names of logs in tables, by the beginning of the file name."""
 
-CORES, WHOLE = 22, 1000
-"""Cores of a CPU of Sierra's nodes, and thousandths of a core or a GPU."""
-
 DECISIONS = 30
 """Approximate number of decisions with a choice of the job selector in a simulation."""
 
@@ -71,21 +70,6 @@ EVOLVES_FASTER, TAUGHT_SLOWER = 2, 6
 decision in imitation learning to one in CuSH's: hardly any states recur."""
 
 # --- job sets -------------------------------------------------------------------------------------------
-
-
-def system_of(path: Path) -> Literal["sierra", "summit"]:
-    """Return the system of the job sets in a file, which its name contains.
-
-    >>> system_of(Path("my_Sierra_sets.csv"))
-    'sierra'
-    """
-    found = [system for system in CUSH_SYSTEMS if system in path.name.lower()]
-    if len(found) != 1:
-        raise UsageError(
-            f"{path}: the system of the job sets is unknown; the file name must contain one of the words "
-            f"{', '.join(CUSH_SYSTEMS)}"
-        )
-    return cast(Literal["sierra", "summit"], found[0])
 
 
 @dataclass(frozen=True)
@@ -169,22 +153,9 @@ class Trial:
     def _of_log(self, path: Path) -> SequenceSet:
         """Return job sets with run times and requests of jobs drawn from a log."""
         problem, rng = self.problem, np.random.default_rng([self.seed, UNSEEN])
-        node = CUSH_SYSTEMS[problem.system]
-        totals = [node.cpus * problem.nodes, node.gpus * problem.nodes]
-        log = read_log(path)
-        times, requests = np.maximum(log.run_time, 1).astype(np.int64), _requests_of(log, totals)
-        rows = rng.integers(0, len(times), (self.scale.plus_unseen, problem.jobs))
-        sets = [
-            job_set_of(
-                f"{self.label}-{number}",
-                rng,
-                times[some],
-                {name: requests[name][some] for name in requests},
-                totals,
-            )
-            for number, some in enumerate(rows)
-        ]
-        return SequenceSet(f"{self.label}-unseen", tuple(map(problem.scenario, sets)))
+        sets = CushLogSets(read_log(path), problem.system, problem.nodes, problem.jobs)
+        drawn = sets.generate(rng, self.label, self.scale.plus_unseen)
+        return SequenceSet(f"{self.label}-unseen", tuple(map(problem.scenario, drawn)))
 
     @property
     def variables(self) -> dict[str, Any]:
@@ -211,24 +182,6 @@ class Trials(Logs):
 
     @cached_property
     def all(self) -> Sequence[Trial]:
-        return self._for_plus if self.scale.plus else self._of_paper
-
-    @property
-    def _for_plus(self) -> Sequence[Trial]:
-        """Job sets for CuSH+: those of both systems, others in number, and those of logs."""
-        scale = self.scale
-        problems = [
-            *(CushProblem(system=system) for system in scale.systems),
-            *(CushProblem(jobs=jobs) for jobs in scale.plus_jobs),
-        ]
-        logs = [
-            Trial("plus", CushProblem(nodes=_nodes_for(path), jobs=scale.log_jobs), scale, self.seed, path)
-            for path in self.paths
-        ]
-        return [*(Trial("plus", problem, scale, self.seed) for problem in problems), *each_once(logs)]
-
-    @property
-    def _of_paper(self) -> Sequence[Trial]:
         """Job sets of the paper, of files, and of Sierra with changes."""
         systems = [CushProblem(system=system) for system in self.scale.systems]
         sizes = [CushProblem(nodes=nodes) for nodes in self.scale.nodes]
@@ -249,33 +202,30 @@ class Trials(Logs):
                 yield trial.line()
 
 
-def _nodes_for(path: Path) -> int:
-    """Return the number of Sierra's nodes that have as many GPUs as the largest job of a log requests."""
-    return math.ceil(_gpus_of(read_log(path)).max() / CUSH_SYSTEMS["sierra"].gpus)
+@part
+class PlusTrials(Trials):
+    """Job sets for CuSH+: those of both systems, others in number, and those of logs."""
 
+    cores = CORES
 
-def _gpus_of(log: Workload) -> Column:
-    """Return the GPUs that the jobs of a log request, shares rounded up."""
-    known = "gpu_milli" in log.resources
-    amounts = log.column("gpu_milli") / WHOLE if known else log.column("gpus")
-    return np.ceil(amounts * log.column("nodes")).astype(np.int64)
-
-
-def _requests_of(log: Workload, totals: Sequence[int]) -> dict[str, Column]:
-    """Return the requests of a log's jobs in CPUs and GPUs of CuSH's nodes, at most all of them.
-
-    A node has two CPUs of many cores. A log without CPUs gets as large a share of them as of the GPUs.
-    """
-    gpus = _gpus_of(log)
-    if "cpu_milli" in log.resources:
-        cpus = log.column("cpu_milli") * log.column("nodes") / WHOLE / CORES
-    else:
-        cpus = gpus * totals[0] / totals[1]
-    both = {"cpus": np.ceil(cpus), "gpus": gpus}
-    return {
-        name: each.clip(1, total).astype(np.int64)
-        for (name, each), total in zip(both.items(), totals, strict=True)
-    }
+    @cached_property
+    def all(self) -> Sequence[Trial]:
+        scale = self.scale
+        problems = [
+            *(CushProblem(system=system) for system in scale.systems),
+            *(CushProblem(jobs=jobs) for jobs in scale.plus_jobs),
+        ]
+        logs = [
+            Trial(
+                "plus",
+                CushProblem(nodes=nodes_for(read_log(path)), jobs=scale.log_jobs),
+                scale,
+                self.seed,
+                path,
+            )
+            for path in self.paths
+        ]
+        return [*(Trial("plus", problem, scale, self.seed) for problem in problems), *each_once(logs)]
 
 
 # --- agents ---------------------------------------------------------------------------------------------
@@ -374,29 +324,6 @@ class Run(Meeting):
         found = measure(result, names=MEASURED)
         styles = [system.given(row).style for row in range(len(result))]
         return {**found, REWARD: mean_return(system, found[NTAT]), **suited_sums(result, styles)}
-
-
-@part
-@dataclass(frozen=True)
-class PlusRun(Meeting):
-    """Runs of a policy on job sets of CuSH+: metrics of jobs alone, as sets of logs last for days."""
-
-    @property
-    def measures(self) -> tuple[str, ...]:
-        return MEASURED
-
-    def _measured(self, scenario: Scenario, policy: Policy) -> dict[str, float]:
-        """Return the measures of a run."""
-        return measure(scenario.simulation(policy).run(), names=MEASURED)
-
-
-class OwnFindings(PaperFindings):
-    """Measurements, with a report of its own for CuSH+."""
-
-    @property
-    def template(self) -> str | Path:
-        """Template of the report; there is one for CuSH+ alone."""
-        return "cush/plus.md.jinja" if self.plan.traces.scale.plus else super().template
 
 
 class OwnReproduction(PaperReproduction):

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
-from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from hpcsimkit.agents.dras.measurements import earned, reserves
-from hpcsimkit.agents.dras.plus import PLUS, TIMES
 from hpcsimkit.agents.dras.settings import TRAINED, Objective, hidden_of, reward_of
 from hpcsimkit.agents.dras.trainer import DrasSettings
 from hpcsimkit.agents.spaces.episodes import InTurn
@@ -21,7 +18,6 @@ from hpcsimkit.envs.interfaces import Reward
 from hpcsimkit.envs.scenario import Scenario
 from hpcsimkit.errors import UsageError
 from hpcsimkit.experiments.console import grouped
-from hpcsimkit.experiments.learn.periods import Periods
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.kernel.policy import Policy
@@ -30,11 +26,10 @@ from hpcsimkit.reports.likeness import draw_likeness
 from hpcsimkit.reproductions.learners import Learner, Training
 from hpcsimkit.reproductions.plans.catalogue import part
 from hpcsimkit.reproductions.plans.findings import PaperFindings
-from hpcsimkit.reproductions.plans.logs import Logs, PaperLog, each_once, name_among
+from hpcsimkit.reproductions.plans.logs import PaperLog
 from hpcsimkit.reproductions.plans.planned import PaperReproduction
 from hpcsimkit.reproductions.rivals import RULES, Field, parted
-from hpcsimkit.reproductions.sequences import BSLD, Meeting, SequenceSet
-from hpcsimkit.reproductions.winning.own import WinningLog
+from hpcsimkit.reproductions.sequences import Meeting, SequenceSet
 from hpcsimkit.results.metrics import measure
 from hpcsimkit.results.result import Result
 from hpcsimkit.workloads import read_swf, scaled, three_phases
@@ -42,9 +37,6 @@ from hpcsimkit.workloads.models.job_sets import PHASES
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-OF_PLUS, GUARD = PLUS, TIMES
-"""Settings of DRAS+ as its report states them."""
 
 FCFS, SJF_EASY = "FCFS/EASY", "SJF/EASY"
 REWARD, RESERVES, LARGEST_WAIT = "reward", "reserves", "max_wait_time_of_largest"
@@ -68,89 +60,8 @@ MONTH = 30.4 * DAY
 LEARNED, VALIDATED, FOREVER = 2, 1, 1e6
 """Numbers of months for training and for validation, and upper bound on the length of a log."""
 
-LEARN_FROM = 0.75
-"""Share of the past of a log that DRAS+ is trained on; it is chosen by the rest."""
-
-JUDGED = (BSLD, "mean_wait_time", "max_wait_time")
-"""Measures of a run in which only the last third of the jobs counts."""
-
 DIVISOR = 10
 """Divisor of the sizes of Theta's jobs and machine, unless full size is requested."""
-
-# --- logs of DRAS+ --------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class PlusLog:
-    """A log as `reproduce winning` divides it: the first two thirds are the past, the last third is judged.
-
-    DRAS+ is trained on the first three quarters of the past, and its best snapshot is chosen by the last one.
-    """
-
-    path: Path
-    scale: Any
-    seed: int
-    names: Mapping[str, str]
-
-    @property
-    def name(self) -> str:
-        """Name in tables."""
-        return name_among(self.path, self.names)
-
-    @property
-    def variables(self) -> dict[str, Any]:
-        return {"log": self}
-
-    @cached_property
-    def _log(self) -> WinningLog:
-        return WinningLog(self.path, self.scale.plus_weeks)
-
-    @cached_property
-    def _past(self) -> tuple[Workload, int]:
-        """The jobs before the judged ones, and the number of those to learn from."""
-        past = self._log.jobs.select(~self._log.judged)
-        return past, int(LEARN_FROM * len(past))
-
-    @cached_property
-    def learn(self) -> Workload:
-        """Training jobs."""
-        (past, many), needed = self._past, 2 * self.scale.plus_window
-        if many < needed:
-            raise UsageError(f"{self.path}: {needed} jobs to learn from are needed, found {many}")
-        return past.first(many)
-
-    @cached_property
-    def choose(self) -> Workload:
-        """Jobs to choose by."""
-        past, many = self._past
-        return past.first(len(past) - many, many)
-
-    @cached_property
-    def whole(self) -> SequenceSet:
-        """All jobs in one run, of which the last third is judged."""
-        return SequenceSet(f"{self.name}-whole", (Scenario(self._log.jobs),))
-
-    def line(self) -> str:
-        """Return a line on the jobs and their load."""
-        log = self._log
-        factor = "its own load" if log.load == 1 else f"{log.load:.2f} times its load"
-        parts = [len(self.learn), len(self.choose), int(log.judged.sum())]
-        words = ("to learn from", "to choose by", "that are judged")
-        numbers = ", ".join(f"{grouped(many)} {what}" for many, what in zip(parts, words, strict=True))
-        return f"{self.name}: jobs at {factor}, {numbers}"
-
-
-@dataclass(frozen=True)
-class PlusLogs(Logs):
-    """The logs of DRAS+."""
-
-    names: Mapping[str, str]
-
-    @cached_property
-    def all(self) -> Sequence[PlusLog]:
-        """Logs in the given order, each once."""
-        return each_once([PlusLog(path, self.scale, self.seed, self.names) for path in self.paths])
-
 
 # --- logs and agents ------------------------------------------------------------------------------------
 
@@ -335,25 +246,6 @@ class Run(Meeting):
         return {**measure(result, names=MEASURED), **dict(zip(self.measures[-3:], further, strict=True))}
 
 
-@part
-@dataclass(frozen=True)
-class PlusRun(Meeting):
-    """A run of a policy on a whole log, of which the last third of the jobs is judged."""
-
-    kind = "judged runs"
-
-    @property
-    def measures(self) -> tuple[str, ...]:
-        return JUDGED
-
-    def _measured(self, scenario: Scenario, policy: Policy) -> dict[str, float]:
-        result = scenario.simulation(policy).run()
-        judged = Periods.of(scenario.workload).masks(scenario.workload)["test"]
-        waits = result.wait_time[judged]
-        found = result.bounded_slowdown()[judged].mean(), waits.mean(), waits.max()
-        return dict(zip(JUDGED, map(float, found), strict=True))
-
-
 def longest_large_wait(result: Result) -> float:
     """Return the maximum wait of jobs on a fifth of the nodes or more [s]; NaN if there are none."""
     waits = result.wait_time[result.amount >= LARGE * result.size]
@@ -365,15 +257,6 @@ def longest_large_wait(result: Result) -> float:
 
 class OwnReproduction(PaperReproduction):
     """Four learners of one two-level network against rules, an optimiser and a one-level agent."""
-
-    @cached_property
-    def traces(self) -> Any:
-        """Logs by months, or as they are divided for DRAS+; their size preset holds the flags, too."""
-        usual = super().traces
-        if not usual.scale.plus:
-            return usual
-        scale = SimpleNamespace(**{**vars(usual.scale), "orders": []})  # no figure of the paper's learners
-        return PlusLogs(self.logs, scale, self.seed, self.paper.logs.names)
 
     def _training(self, learner: Learner) -> Training:
         return Training(learner, in_full_size(super()._training(learner).kind, learner))
@@ -394,29 +277,11 @@ class OwnReproduction(PaperReproduction):
         return found
 
 
-class Judgement(NamedTuple):
-    """A snapshot in validation: decisions of its training so far, and its score."""
-
-    steps: int
-    score: float
-
-
 class OwnFindings(PaperFindings):
-    """Measurements of DRAS and its baselines, and pictures of the synthetic jobs; or those of DRAS+."""
-
-    @property
-    def template(self) -> str | Path:
-        """Template of the report; there is one for DRAS+ alone."""
-        return "dras/plus.md.jinja" if self.plan.traces.scale.plus else super().template
-
-    def validations(self, learner: Learner) -> tuple[Judgement, Judgement]:
-        """Return the first snapshot of a training, and the best one."""
-        curve = self.curve(learner)
-        steps, scores = (curve[name][~np.isnan(curve["validation"])] for name in ("steps", "validation"))
-        return tuple(Judgement(int(steps[row]), float(scores[row])) for row in (0, int(scores.argmax())))  # type: ignore[return-value]
+    """Measurements of DRAS and its baselines, and pictures of the synthetic jobs."""
 
     def figures(self) -> Iterator[tuple[str, Figure]]:
         yield from super().figures()
-        for log in () if self.plan.traces.scale.plus else self.plan.traces.all:
+        for log in self.plan.traces.all if self.plan.side_study is None else ():
             if sets := log.job_sets["synthetic"]:
                 yield f"{log.name}-synthetic", draw_likeness(log.part, sets[0])

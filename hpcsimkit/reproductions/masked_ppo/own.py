@@ -299,11 +299,6 @@ class OwnFindings(PaperFindings):
     paired, and corrected by Holm's method.
     """
 
-    @property
-    def template(self) -> str | Path:
-        """Template of the report; there is one for the agents for wait and utilisation alone."""
-        return "masked_ppo/subsamples.md.jinja" if self.plan.traces.scale.subsamples else super().template
-
     def t_test(self, scores: Scores, row: str, other: str, measure: str) -> float:
         """Return the p-value as in the paper: over agents x days, unpaired (Welch's test, two-sided)."""
         from scipy import stats

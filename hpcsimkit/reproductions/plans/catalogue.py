@@ -1,8 +1,8 @@
 """The parts that a plan may name: this closed list, and no other object of hpcsimkit.
 
 The modules ``own`` of the reproductions register theirs by the decorator :func:`part`. Parts of the packages
-below, which know no plans, are listed here. All policies, encoders, masks and rewards that the kit has by
-name are parts as well.
+below, which know no plans, and those that several reproductions share are listed here. All policies,
+encoders, masks and rewards that the kit has by name are parts as well.
 """
 
 from __future__ import annotations
@@ -73,8 +73,10 @@ LISTED: Mapping[str, tuple[str, ...]] = {
     ),
     "policies.one_seat.dispatch": ("Dispatch",),
     "policies.one_seat.two_level": ("TwoLevel",),
+    "reproductions.judged_logs": ("LearningLogs",),
+    "reproductions.sequences": ("Meeting",),
 }
-"""Parts of packages that know no plans, by module."""
+"""Parts of packages that know no plans, and shared ones of reproductions, by module."""
 
 FORMER: Mapping[str, str] = {
     "experiments.registry:make": POLICY_BY_NAME,

@@ -56,8 +56,12 @@ class PaperFindings:
 
     @property
     def template(self) -> str | Path:
-        """Template of the report: ``report.md.jinja`` in the folder, or that of all papers without one."""
-        own = self.plan.folder / "report.md.jinja"
+        """Template of the report: ``report.md.jinja`` in the folder, or that of all papers without one.
+
+        A side study has its own.
+        """
+        study = self.plan.side_study
+        own = self.plan.folder / ("report.md.jinja" if study is None else study.template)
         if not own.is_file():
             return "paper.md.jinja"
         return f"{own.parent.name}/{own.name}" if own.parent in PAPERS.values() else own

@@ -23,6 +23,8 @@ BY_FILE = {
     r"kth-sp2": "KTH-SP2",
     r"lublin[-_]?(1|256)(\.|$)": "Lublin-1",
     r"lublin[-_]?(2|256_new2)(\.|$)": "Lublin-2",
+    r"alcf-theta-2022": "Theta-2022",
+    r"alcf-theta-2023": "Theta-2023",
 }
 """Names of logs in papers, by patterns that match the beginning of the file name."""
 
@@ -69,6 +71,17 @@ class SourcePlan(Table):
     needed: str
     part: str
     required: bool = True
+
+
+class SideStudyPlan(Table):
+    """Table ``[side_studies.OPTION]``: what the flag OPTION replaces, of a study beside those of the paper.
+
+    `template` is its report, a file of the folder, and `part` the class of its test data as in
+    :class:`SourcePlan`, by default that of the paper. It has none of the `studies` of the plan.
+    """
+
+    template: str
+    part: str = ""
 
 
 class AgentPlan(Table):
@@ -284,6 +297,7 @@ class Plan(Table):
     source: SourcePlan | None = None
     rates: dict[str, float]
     options: list[str] = Field(default_factory=lambda: [RIVALS])
+    side_studies: dict[str, SideStudyPlan] = Field(default_factory=dict)
     sizes: dict[Literal["full", "quick"], dict[str, Any]]
     agents: dict[str, AgentPlan] = Field(default_factory=dict)
     rows: dict[str, RowPlan]
@@ -317,6 +331,7 @@ class Plan(Table):
                 [each.study for each in self.pictures if each.study],
                 [each.name for each in self.studies],
             ),
+            ("option", self.side_studies, self.options),
         ):
             for name in used:
                 if name not in known:

@@ -21,7 +21,7 @@ from hpcsimkit.reproductions.plans.comparisons import Comparison, Workshop
 from hpcsimkit.reproductions.plans.findings import PaperFindings
 from hpcsimkit.reproductions.plans.logs import Logs, PaperLogs
 from hpcsimkit.reproductions.plans.parts import KIT, Code
-from hpcsimkit.reproductions.plans.plan import Plan, PublishedTable, StudyPlan, paper_files
+from hpcsimkit.reproductions.plans.plan import Plan, PublishedTable, SideStudyPlan, StudyPlan, paper_files
 from hpcsimkit.reproductions.rivals import RIVALS, Field, field_of
 from hpcsimkit.reproductions.scores import Joined, Scores
 from hpcsimkit.reproductions.targets import Conclusion
@@ -95,9 +95,16 @@ class PaperReproduction:
         """Logs of the experiment, or other test data; their size preset holds the flags, too."""
         flags = {flag: flag in self.chosen for flag in self.flags}
         scale, source = SimpleNamespace(**self.paper.size(quick=self.quick), **flags), self.paper.source
-        if source is None:
+        part = (self.side_study and self.side_study.part) or (source and source.part)
+        if not part:
             return PaperLogs(self.logs, scale, self.seed, self.paper.logs, self.code)
-        return self.code.kind(source.part, Logs)(self.logs, scale, self.seed)
+        return self.code.kind(part, Logs)(self.logs, scale, self.seed)
+
+    @property
+    def side_study(self) -> SideStudyPlan | None:
+        """The study chosen by a flag in place of those of the paper, if any."""
+        chosen = (study for flag, study in self.paper.side_studies.items() if flag in self.chosen)
+        return next(chosen, None)
 
     @cached_property
     def workshop(self) -> Workshop:
@@ -112,6 +119,8 @@ class PaperReproduction:
     @cached_property
     def studies(self) -> list[Study]:
         """Figures of trainings."""
+        if self.side_study is not None:
+            return []
         scale = vars(self.traces.scale)
         return [self._study(each) for each in self.paper.studies if not each.size or scale[each.size]]
 

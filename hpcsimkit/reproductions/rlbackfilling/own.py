@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from hpcsimkit.policies.oracles import Actual, OracleSJF
 from hpcsimkit.reproductions.plans.catalogue import part
 from hpcsimkit.reproductions.plans.logs import PaperLog
 from hpcsimkit.reproductions.sequences import SequenceSet
+from hpcsimkit.workloads.models.estimates import with_noise
 
 TESTED = 1024
 """Number of jobs of a test sequence."""
@@ -61,20 +61,5 @@ def estimated(log: PaperLog, share: float | None) -> SequenceSet:
     if share is None:
         return SequenceSet.of(f"{log.name}-estimates-as-requested", jobs, [0], len(jobs))
     name = f"{100 * share:g}".replace(".", "-") if share else "actual"
-    return SequenceSet.of(f"{log.name}-estimates-{name}", noisy(jobs, share, log.seed), [0], len(jobs))
-
-
-def noisy(log: Workload, noise: float, seed: int) -> Workload:
-    """Return a log with new requested times: run times plus a share of them, uniform between 0 and `noise`.
-
-    With the same seed, errors grow in proportion to `noise`.
-
-    Examples
-    --------
-    >>> w = Workload({"submit_time": [0, 1], "run_time": [100, 0], "nodes": [1, 1]}, machine_size=1)
-    >>> noisy(w, 0.2, seed=1).requested_time.tolist()  # the first draw is 0.51
-    [110, 1]
-    """
-    shares = np.random.default_rng(seed).random(len(log))
-    times = np.rint(log.run_time * (1 + noise * shares)).astype(np.int64)
-    return replace(log, columns={**log.columns, "requested_time": np.maximum(times, 1)})
+    noisy = with_noise(jobs, np.random.default_rng(log.seed), share)
+    return SequenceSet.of(f"{log.name}-estimates-{name}", noisy, [0], len(jobs))

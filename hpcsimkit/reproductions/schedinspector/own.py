@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hpcsimkit.agents.schedinspector.settings import RATIO
 from hpcsimkit.agents.seats import with_agent
@@ -34,9 +33,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 DECISIONS = "decisions.npz"
-
-LAST_ROUNDS = 10
-"""Number of updates at the end of a training over which its table averages."""
 
 
 @part
@@ -98,25 +94,3 @@ class OwnFindings(PaperFindings):
     def figures(self) -> Iterator[tuple[str, Figure]]:
         yield "figure-13", draw_explanation(self.explanation)
         yield from super().figures()
-
-
-def at_the_end(values: NDArray[np.float64]) -> float:
-    """Return the mean over the last updates with a finite value.
-
-    >>> at_the_end(np.array([9.0] + 9 * [1.0] + [2.0, np.nan]))
-    1.1
-    """
-    learned = values[np.isfinite(values)][-LAST_ROUNDS:]
-    return float(learned.mean()) if len(learned) else float("nan")
-
-
-def thrown_away(curve: Mapping[str, NDArray[np.float64]]) -> float | None:
-    """Return the share of decisions discarded in training [%], or None if the curve has no such column.
-
-    >>> thrown_away({"steps": np.array([100.0, 400.0]), "thrown_away": np.array([0.0, 0.5])})
-    37.5
-    """
-    if "thrown_away" not in curve:
-        return None
-    played = np.diff(curve["steps"], prepend=0.0)
-    return float(100 * played @ curve["thrown_away"] / played.sum())

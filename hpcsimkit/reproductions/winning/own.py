@@ -17,13 +17,12 @@ from hpcsimkit.engine.task import Task, Tell
 from hpcsimkit.errors import UsageError
 from hpcsimkit.experiments.comparison.case import Ended
 from hpcsimkit.experiments.console import grouped
-from hpcsimkit.experiments.learn.periods import WEEK, Periods
 from hpcsimkit.experiments.parts.registry import policy_named
 from hpcsimkit.experiments.parts.trust import Trust
 from hpcsimkit.experiments.tables import Table
-from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.policy import Policy
 from hpcsimkit.kernel.simulation import Simulation
+from hpcsimkit.reproductions.judged_logs import JudgedLog
 from hpcsimkit.reproductions.plans.catalogue import part
 from hpcsimkit.reproductions.plans.logs import Logs, each_once
 from hpcsimkit.reproductions.plans.planned import PaperReproduction
@@ -31,7 +30,6 @@ from hpcsimkit.reproductions.targets import Conclusion, Target
 from hpcsimkit.reproductions.templates import rendered
 from hpcsimkit.reproductions.winning.statistics import Blocks, Pooled, pooled
 from hpcsimkit.results.result import Result
-from hpcsimkit.workloads import read_swf
 
 Floats = NDArray[np.float64]
 
@@ -61,113 +59,10 @@ PARTS = (
 )
 """The new rules one by one, rivals with the same rules, and the other rivals with tests."""
 
-LEAST_WAIT = 1800
-"""Mean wait of the reference on the past from which a log has queues [s]."""
-
-STEP, HIGHEST = 1.1, 3.0
-"""Factor between the loads that are tried, and the highest one."""
-
-FEW_DAYS, SHORT_BLOCK = 40, 3
-"""Number of judged days below which blocks are short, and their days."""
-
-LEAST_WEEKS = 9
-"""Number of weeks of a log, such that three are judged."""
-
-DAY = 86_400
-
 
 def policy_of(name: str) -> Policy:
     """Return a policy of the kit by its name."""
     return policy_named(name, None, Trust(()))
-
-
-@dataclass(frozen=True)
-class WinningLog:
-    """A log: its first two thirds are warm start, and choose the load; its last third is judged."""
-
-    path: Path
-    weeks: int
-
-    @property
-    def name(self) -> str:
-        """Name of the file without its endings."""
-        return self.path.name.removesuffix(".gz").removesuffix(".swf")
-
-    @cached_property
-    def recorded(self) -> Workload:
-        """The log, or its first weeks, at its own load."""
-        log = read_swf(self.path)
-        log = log if log.machine_size is None else log.fitting(log.machine_size)
-        if log.span < LEAST_WEEKS * WEEK:
-            raise UsageError(f"{self.path}: {LEAST_WEEKS} weeks are needed, found {log.span / WEEK:.1f}")
-        if self.weeks:
-            begin = int(log.submit_time.min())
-            log = log.window(begin, begin + self.weeks * WEEK)
-        return log
-
-    @cached_property
-    def load(self) -> float:
-        """Factor of the load: the lowest one tried at which the jobs of the past wait, by the reference."""
-        factor = 1.0
-        while self._past_wait(factor) < LEAST_WAIT and factor * STEP <= HIGHEST:
-            factor *= STEP
-        return factor
-
-    def _past_wait(self, factor: float) -> float:
-        past = self.recorded.window(int(self.recorded.submit_time.min()), Periods.of(self.recorded).test)
-        return float(Simulation(past.scale_load(factor), policy_of(REFERENCE)).run().wait_time.mean())
-
-    @cached_property
-    def jobs(self) -> Workload:
-        """The jobs at the chosen load."""
-        return self.recorded if self.load == 1 else self.recorded.scale_load(self.load)
-
-    @cached_property
-    def judged(self) -> NDArray[np.bool_]:
-        """Which jobs are judged: those submitted in the last third."""
-        return Periods.of(self.jobs).masks(self.jobs)["test"]
-
-    @cached_property
-    def block(self) -> NDArray[np.int64]:
-        """Number of the block in which each judged job is submitted: its week, or three days of a few."""
-        submit = self.jobs.submit_time[self.judged]
-        few = submit.max() - submit.min() < FEW_DAYS * DAY
-        _, block = np.unique(
-            (submit - submit.min()) // (SHORT_BLOCK * DAY if few else WEEK), return_inverse=True
-        )
-        return block.astype(np.int64)
-
-    @cached_property
-    def drains(self) -> bool:
-        """Whether, by the reference, no job waits at some time in the second half of the judged part."""
-        result = Simulation(self.jobs, policy_of(REFERENCE)).run()
-        submit, start = result.submit_time, result.start_time
-        middle = (int(submit[self.judged].min()) + int(submit.max())) // 2
-        order = np.argsort(submit, kind="stable")
-        waiting_until = np.maximum.accumulate(start[order])
-        idle = (waiting_until[:-1] < submit[order][1:]) & (submit[order][1:] > middle)
-        return bool(idle.any())
-
-    @cached_property
-    def times_are_known(self) -> bool:
-        """Whether most requested times are run times, so that there is nothing to predict."""
-        log = self.recorded
-        return bool((log.requested_time == np.maximum(log.run_time, 1)).mean() > 0.5)
-
-    @property
-    def reason_left_out(self) -> str:
-        """Reason why the log says nothing about schedulers, or nothing."""
-        if self.times_are_known:
-            return "its requested times are run times"
-        return "" if self.drains else "its queue does not drain"
-
-    def line(self) -> str:
-        """Return a line on the jobs and their load."""
-        if self.reason_left_out:
-            return f"{self.name}: left out, {self.reason_left_out}"
-        factor = "its own load" if self.load == 1 else f"{self.load:.2f} times its load"
-        jobs, judged = grouped(len(self.jobs)), grouped(int(self.judged.sum()))
-        return f"{self.name}: {jobs} jobs at {factor}, {judged} of them judged"
 
 
 @part
@@ -176,12 +71,12 @@ class WinningLogs(Logs):
     """The logs of the measurement."""
 
     @cached_property
-    def all(self) -> Sequence[WinningLog]:
+    def all(self) -> Sequence[JudgedLog]:
         """Logs in the given order, each once."""
-        return each_once([WinningLog(path, self.scale.weeks) for path in self.paths])
+        return each_once([JudgedLog(path, self.scale.weeks) for path in self.paths])
 
     @cached_property
-    def counted(self) -> Sequence[WinningLog]:
+    def counted(self) -> Sequence[JudgedLog]:
         """Logs in a stable state."""
         return [log for log in self.all if not log.reason_left_out]
 
@@ -191,7 +86,7 @@ class Judged(Task):
 
     kind = "simulation"
 
-    def __init__(self, log: WinningLog, policy: str, seed: int) -> None:
+    def __init__(self, log: JudgedLog, policy: str, seed: int) -> None:
         self.log = log
         self.policy = policy
         self.seed = seed
@@ -278,7 +173,7 @@ class Found:
     """
 
     def __init__(self, plan: OwnReproduction, store: Store) -> None:
-        self._logs: Sequence[WinningLog] = plan.traces.counted
+        self._logs: Sequence[JudgedLog] = plan.traces.counted
         self._rows = plan.rows
         self._seed = plan.seed
         self._outcomes = {
@@ -303,7 +198,7 @@ class Found:
         """Return the mean share of lost work over the logs."""
         return float(np.mean([self._of(log, policy)["lost"] for log in self._logs]))
 
-    def _of(self, log: WinningLog, policy: str) -> dict[str, Any]:
+    def _of(self, log: JudgedLog, policy: str) -> dict[str, Any]:
         outcome: dict[str, Any] = self._outcomes[log.name, policy]
         return outcome
 
