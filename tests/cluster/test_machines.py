@@ -825,6 +825,20 @@ def test_needs_of_earlier_workloads_cost_later_ones_nothing(monkeypatch: pytest.
         run_on(cluster, [asked(0, 1, cpus=7), asked(0, 1, cpus=65)], FIRST_COME)
 
 
+@pytest.mark.parametrize("limit", [1, 200])
+def test_a_long_job_refused_does_not_speak_for_a_short_one_with_the_same_need(limit: int) -> None:
+    """B waits for both machines. C would delay it, D behind it asks for the same and does not.
+
+    ::
+
+        AAAAAAAAAABBBBBCCC...
+        DDDDD     BBBBB
+    """
+    jobs = [asked(0, 10, cpus=4), asked(0, 5, cpus=4, nodes=2), asked(0, 20, cpus=4), asked(0, 5, cpus=4)]
+    with deep(limit):
+        assert run_on(TWO, jobs, WITH_EASY).start_time.tolist() == [0, 10, 15, 0]
+
+
 @given(st.data())
 def test_needs_that_have_not_fitted_fit_once_capacity_has_risen_enough(data: st.DataObject) -> None:
     """The table remembers what has not fitted, and looks only at machines on which capacity has risen since."""
