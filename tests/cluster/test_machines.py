@@ -826,7 +826,7 @@ def test_needs_of_earlier_workloads_cost_later_ones_nothing(monkeypatch: pytest.
 
 
 @pytest.mark.parametrize("limit", [1, 200])
-def test_a_long_job_refused_does_not_speak_for_a_short_one_with_the_same_need(limit: int) -> None:
+def test_a_short_job_is_backfilled_behind_a_longer_one_with_the_same_need(limit: int) -> None:
     """B waits for both machines. C would delay it, D behind it asks for the same and does not.
 
     ::
