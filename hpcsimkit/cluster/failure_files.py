@@ -337,7 +337,7 @@ def _kinds(sieve: Sieve) -> NDArray[np.int64]:
 
 def _kind(state: str) -> int:
     words = state.upper()
-    if "POWER" in words or "PLANNED" in words:
+    if "POWER" in words:
         return OTHER
     if not words.strip() or any(word in words for word in ("DOWN", "FAIL", "NO_RESPOND", "UNKNOWN")):
         return STOPS

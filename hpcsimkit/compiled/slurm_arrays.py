@@ -63,7 +63,8 @@ def tickets_of(requests: Requests) -> Tickets:
 
 def clocks_of(profile: Rules, begin: int) -> state.Clocks:
     """Return the clocks of a run that begins at a time [s]."""
-    values = {name: int(value) for name, value in vars(profile.clocks).items()}
+    known = {*state.Clocks._fields}
+    values = {name: int(value) for name, value in vars(profile.clocks).items() if name in known}
     return state.Clocks(begin=begin, calc_period=profile.priority.calc_period, **values)
 
 
@@ -108,7 +109,7 @@ def _numbered(values: Sequence[Hashable]) -> Integers:
 
 def _billing(requests: Requests, tickets: Tickets) -> Numbers:
     """Return the billing of what each ticket asks for; mirrors ``priority.billing_of``."""
-    asked = requests.asked
+    asked = requests.counted
     each = []
     for part in range(len(requests.names)):
         found = np.zeros(len(requests.users))
@@ -267,7 +268,7 @@ def limits_of(
         known = _known_checks(profile, requests.associations, asks)
     found = known.checks
     jobs, groups, names = len(requests.users), len(found.groups), list(found.names)
-    asked = [requests.asked.get(name, np.zeros(jobs)) for name in names]
+    asked = [requests.counted.get(name, np.zeros(jobs)) for name in names]
     made = state.Limits(
         first_check=known.first_check,
         checks=np.array(found.rows, dtype=np.int64).reshape(-1, 4),

@@ -51,6 +51,8 @@ def obstacles(setup: Setup, workload: Workload, cluster: Any, policy: Policy) ->
         yield f"it knows no checkpoints of Slurm as configured, found {setup.restart!r}"
     if _preempts(policy.profile, workload, cluster):
         yield "it knows no preemption of Slurm as configured, and jobs may stop others"
+    if policy.profile.clocks.completing:
+        yield "it knows no machines that are busy after the end of a job (completing)"
     if any(each.shares == PARENT for each in policy.profile.associations.each):
         yield "it knows no Fairshare=parent"
     if policy.profile.limits and _counts_the_past(policy.profile):

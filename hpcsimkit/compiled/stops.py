@@ -484,7 +484,7 @@ def _preempt(
     for place in range(count):
         row = chosen[place]
         preemption.marked[row] = 0
-        if place < count - 1 and level - jobs.nodes[row] >= jobs.nodes[head]:
+        if level - jobs.nodes[row] >= jobs.nodes[head]:  # never for the last one, before it too low
             level -= jobs.nodes[row]
         elif not stops.counters[LACKING]:
             why = CANCELLED if preemption.cancels else PREEMPTED

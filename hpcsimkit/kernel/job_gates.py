@@ -243,12 +243,6 @@ class Licenses(Gate):
 
     after_end = after_stop
 
-    def after_reject(self, job: Job, system: System) -> Iterable[Job]:
-        """Forget a job."""
-        if job.index in self._kind_of:
-            self._kind_of[job.index].due.pop(job.index, None)
-        return ()
-
     def holds_each(self, jobs: Sequence[Job], system: System) -> list[Held | None]:
         """Hold the jobs that ask for more licences than are free."""
         kinds = [self._kind_of.get(job.index) for job in jobs]
@@ -277,7 +271,7 @@ class _Kind:
     def __init__(self, asked: dict[str, int]) -> None:
         self.asked = asked
         self.suffices = True
-        self.due: dict[int, Job] = {}
+        self.due: dict[int, Job] = {}  # and some that were rejected, which nobody asks about
 
 
 def licenses_in(text: str) -> dict[str, int]:

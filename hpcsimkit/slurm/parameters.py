@@ -247,6 +247,8 @@ SCHEDULING: Mapping[str, Meaning] = {
         sched_interval="interval at which the main loop looks at all jobs [s], 60",
         sched_min_interval="shortest interval between two main loops [us], 2 s; in whole seconds: 3 s",
         defer="no attempt at each submission: the main loop waits for its interval",
+        completing="none of Slurm's, which ignores it: time from the end of a job that was killed, at its "
+        "limit or for another, until its nodes take others [s], 0: how long that takes, no file says",
     ),
     **_without_effect(
         "a pass takes no time here",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -69,6 +69,11 @@ class Places:
             found = self._needs[key] = self.machines.need(ticket.job).on_some(self.of[ticket.part])
         return found
 
+    def by_weight(self, weights: Mapping[str, int]) -> list[Mask]:
+        """Return the machines of each weight, the lowest first; a weight is 1 if it is not given."""
+        each = np.array([weights.get(name, 1) for name in self.machines.names])
+        return [each == weight for weight in np.unique(each)]
+
     def first(self, ticket: Ticket, level: MachineLevel, among: Mask) -> Allocation | None:
         """Return an allocation on the first of some machines that have enough; None if too few do."""
         need = self.need(ticket)
@@ -129,12 +134,12 @@ class Plan(MachineProfile):
         first: tuple[int, Allocation] = start, allocation
         while True:
             later = min((time for time in self._edges if time > start), default=None)
-            free = self.cluster.need(ticket).allowed & ~self._shut(ticket, start, start + length)
+            free = self.cluster.need(ticket).allowed & ~self.taken(ticket, start, start + length)
             ready, found = self._ready(ticket, free)
             if found is not None and ready <= start:
                 return start, found
             if found is not None and (later is None or ready <= later):
-                if not self._shut(ticket, ready, ready + length)[list(found.machines)].any():
+                if not self.taken(ticket, ready, ready + length)[list(found.machines)].any():
                     return ready, found
                 start = ready
             elif later is None:
@@ -149,7 +154,7 @@ class Plan(MachineProfile):
             yield from (begin, end)
         yield from self.closures.times
 
-    def _shut(self, ticket: Ticket, begin: int, end: int) -> Mask:
+    def taken(self, ticket: Ticket, begin: int, end: int) -> Mask:
         """Return a mask of the machines that others have, or that are closed, between two times [s]."""
         shut: Mask = np.zeros(len(self.cluster.machines), dtype=np.bool_)
         for first, last, machines in self._planned:

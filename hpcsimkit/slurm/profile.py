@@ -165,6 +165,7 @@ class _Made:
                 for part in conf.partitions
                 if part.get("preemptmode", "").upper() == "OFF"
             ),
+            node_weights=self._node_weights(),
         )
         self._note_unknown(profile)
         return replace(profile, notes=dict(conf.notes), configuration=conf)
@@ -176,13 +177,17 @@ class _Made:
             if part.get("gracetime", "0") not in ("0", "00:00:00"):
                 self.conf.notes["partition is not modelled: GraceTime"] += 1
 
+    def _node_weights(self) -> dict[str, int]:
+        return {
+            node["nodename"]: whole_of("Weight", node.get("weight", "1")) or 0 for node in self.conf.nodes
+        }
+
     def _machines(self) -> Machines:
         """Return the machines by weight, then in the order of the configuration."""
-        weights = [whole_of("Weight", node.get("weight", "1")) or 0 for node in self.conf.nodes]
-        order = sorted(range(len(weights)), key=lambda place: weights[place])
+        weights = self._node_weights()
         lines = [
             " ".join(f"{shown}={node[key]}" for key, shown in SHOWN.items() if key in node)
-            for node in (self.conf.nodes[place] for place in order)
+            for node in sorted(self.conf.nodes, key=lambda node: weights[node["nodename"]])
         ]
         return machines_of_scontrol(self.path, "\n".join(lines), Machines)
 

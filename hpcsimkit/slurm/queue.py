@@ -108,6 +108,29 @@ class Waiting:
 
     # --- preemption ----------------------------------------------------------------------------------------
 
+    def stops_others(self, ticket: Ticket) -> bool:
+        """Return whether running jobs may be stopped for a waiting one in a partition, if there are any."""
+        profile = self._profile
+        if profile.preempt != "qos":
+            return profile.preempt == "partition_prio"
+        mine = self._requests.qos[ticket.job.index]
+        return mine is not None and mine.name in self._preempting
+
+    def to_stop(self, ticket: Ticket, system: System) -> list[Job]:
+        """Return the running jobs that may be stopped for a waiting one, in Slurm's order.
+
+        Those of a lower QOS or tier come first, then those on fewer machines, then those submitted earlier.
+        """
+        profile, requests, running = self._profile, self._requests, system.running
+
+        def key(job: Job) -> tuple[int, int, int]:
+            qos = requests.qos[job.index]
+            tier = self._tiers[self.names.index(system.ledger.partition_of(job.index))]
+            rank = tier if profile.preempt == "partition_prio" else 0 if qos is None else qos.priority
+            return int(rank), len(running.allocation(job).machines), int(requests.numbers[job.index])
+
+        return sorted((job for job in running if self.may_preempt(ticket, job, system)), key=key)
+
     def may_preempt(self, ticket: Ticket, job: Job, system: System) -> bool:
         """Return whether a running job may be stopped for a waiting one in a partition."""
         profile, partition = self._profile, system.ledger.partition_of(job.index)

@@ -24,7 +24,12 @@ UNAVAILABLE, RESERVED = f"{NOT_AVAILABLE}UnavailableNodes:", f"{NOT_AVAILABLE}Ma
 
 
 def lack_of(
-    ticket: Ticket, places: Places, open_machines: Mask, free: MachineLevel, shut: Mask | None
+    ticket: Ticket,
+    places: Places,
+    open_machines: Mask,
+    free: MachineLevel,
+    shut: Mask | None,
+    ready: Mask | None = None,
 ) -> str:
     """Return why a job that does not fit lacks nodes: the reasons above.
 
@@ -40,13 +45,17 @@ def lack_of(
         Free amounts now.
     shut : array of bool, shape (machines,), optional
         Whether each machine is reserved for others at some time until the limit of the job; none by default.
+    ready : array of bool, shape (machines,), optional
+        Whether each machine takes jobs, and waits for the end of none that was killed; all by default.
     """
     need, own = places.need(ticket), places.of[ticket.part]
     if need.nodes > (open_machines & own).sum():
         return CLOSED
     there = open_machines & own if shut is None else open_machines & own & ~shut
     idle = np.where(there[:, None], places.capacity, 0)
-    if need.fits(idle) or (need.exclusive and (free != places.capacity)[there].any()):
+    taken = need.exclusive and (free != places.capacity)[there].any()
+    completing = ready is not None and not ready[there].all()
+    if need.fits(idle) or taken or completing:
         return RESOURCES
     closed = np.flatnonzero(own & ~open_machines).tolist()
     return UNAVAILABLE + hostlist_of(places.machines.names[each] for each in closed) if closed else RESERVED

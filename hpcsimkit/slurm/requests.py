@@ -48,6 +48,8 @@ class Requests:
         QOS of each partition.
     asked : mapping of str to array
         Amounts that each job asks for in all.
+    counted : mapping of str to array
+        The same as limits count them, with all CPUs of whole nodes.
     admitted : array of bool, shape (partitions, jobs)
         Partitions of each job.
     standing : array of float64, shape (partitions, jobs)
@@ -82,18 +84,23 @@ class Requests:
         self.numbers = np.argsort(np.argsort(workload.column("id"), kind="stable"), kind="stable")
 
     def _add_whole_nodes(self) -> None:
-        """Let the size of jobs with whole nodes count all CPUs of the first nodes that suffice."""
+        """Let size and limits of jobs with whole nodes count all CPUs of the first nodes that suffice."""
         workload, rules = self._workload, self._profile.priority
+        self.counted = dict(self.asked)
         rows = np.flatnonzero(workload.column("exclusive") == 1).tolist()
-        if not rows or not rules.size or "SMALL_RELATIVE_TO_TIME" in rules.flags:
+        if not rows:
             return
         places, cpus = Places(self._partitions), list(self.resources).index("cpus")
         everywhere = np.ones(len(places.machines), dtype=np.bool_)
-        weight = rules.size * (-1 if rules.favor_small else 1) / places.machines.totals[cpus] / 2
+        sized = rules.size and "SMALL_RELATIVE_TO_TIME" not in rules.flags
+        sign = 0 if not sized else -1 if rules.favor_small else 1
+        weight = rules.size * sign / places.machines.totals[cpus] / 2
+        counted = self.counted["cpus"] = self.asked["cpus"].copy()
         for row in rows:
-            for part in self.parts_of(row):
+            for part in reversed(self.parts_of(row)):  # of several partitions, limits count the first
                 whole = places.first(Ticket(workload.jobs[row], part), places.capacity, everywhere)
                 if whole is not None:
+                    counted[row] = whole.totals[cpus]
                     self.standing[part, row] += weight * (whole.totals[cpus] - self.asked["cpus"][row])
 
     def parts_of(self, row: int) -> list[int]:
@@ -117,7 +124,7 @@ class Requests:
     def ask(self, row: int, part: int, amounts: Mapping[str, float] | None = None) -> Ask:
         """Return what a job asks for in a partition or, with amounts, what it has there."""
         if amounts is None:
-            amounts = amounts_of(self.asked, row)
+            amounts = amounts_of(self.counted, row)
         billed = {**amounts, "billing": billing_of(amounts, self.weights_of(part), largest=self.largest)}
         qos = qos_in_order(self.qos[row], self.qos_of_part[part])
         limit = self._workload.jobs[row].requested_time

@@ -45,6 +45,9 @@ class Clocks:
     end_groups : bool
         Whether running jobs end in groups in the plan, as in Slurm. Without, a plan is made faster, and jobs
         that do not start now have earlier places than in Slurm. Default: True.
+    completing : int
+        Time from the end of a job that was killed, at its limit or for another, until its machines take other
+        jobs [s]. Default: 0.
     """
 
     bf_interval: int = 30
@@ -62,6 +65,7 @@ class Clocks:
     sched_min_interval: int = 3
     defer: bool = False
     end_groups: bool = True
+    completing: int = 0
 
 
 @dataclass(frozen=True)
@@ -139,6 +143,8 @@ class Rules:
         Fate of jobs that are stopped. Default: ``"off"``.
     protected : frozenset of str
         Partitions whose jobs are never stopped. Default: none.
+    node_weights : mapping of str to int
+        Weight of each machine; 1 for those that are absent. Default: none.
     notes : mapping of str to int
         Parameters that are not modelled, and how often each occurs in the files. Default: none.
     """
@@ -156,6 +162,7 @@ class Rules:
     preempt: str = ""
     preempt_mode: str = "off"
     protected: frozenset[str] = frozenset()
+    node_weights: Mapping[str, int] = field(default_factory=dict)
     notes: Mapping[str, int] = field(default_factory=dict, compare=False, repr=False)
 
     def __deepcopy__(self, memo: object) -> Rules:
@@ -166,7 +173,11 @@ class Rules:
 
     @property
     def identity_of_parts(self) -> str:
-        """Beginning of a hash of the values besides machines and partitions."""
+        """Beginning of a hash of the values besides machines and partitions.
+
+        What has no effect is left out, so that a configuration is the same as before there was such a value.
+        """
+        weights = [sorted(self.node_weights.items())] if self.preempt else []
         shown = (
             *(
                 self.name,
@@ -184,8 +195,10 @@ class Rules:
                 self.preempt_mode,
                 sorted(self.protected),
             ),
+            *weights,
         )
-        return hashlib.sha256(repr(shown).encode()).hexdigest()[:16]
+        text = repr(shown).replace(", completing=0)", ")")
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     @property
     def machines(self) -> Machines:

@@ -20,6 +20,7 @@ from hpcsimkit.kernel.ledger import Mode
 from hpcsimkit.kernel.policy import Policy
 from hpcsimkit.kernel.system import System
 from hpcsimkit.results.attempts import Outcome
+from hpcsimkit.slurm.completing import Completing
 from hpcsimkit.slurm.limits import LimitBook
 from hpcsimkit.slurm.plan import Places, Plan, Ticket
 from hpcsimkit.slurm.preemption import victims
@@ -70,6 +71,8 @@ class SlurmScheduler(Policy):
             True  # since the last main loop, backfill, full main loop
         )
         self._version = -1
+        self._by_weight = self._places.by_weight(profile.node_weights)
+        self._completing = Completing(len(self._places.machines), profile.clocks.completing)
 
     # --- events ------------------------------------------------------------------------------------------
 
@@ -80,6 +83,7 @@ class SlurmScheduler(Policy):
 
     def on_start(self, job: Job, allocation: Any, system: System) -> None:
         """Enter what a job uses."""
+        self._completing.start(job.index, allocation.machines)
         ask = self._waiting.running(job, system.ledger.partition_of(job.index), allocation)
         self._waiting.start(ask, system.now)
         if self.profile.limits:
@@ -89,11 +93,14 @@ class SlurmScheduler(Policy):
         """Enter that a job uses nothing any more."""
         if system.ledger.started(job.index) and self._waiting.runs(job.index):
             self._leave(job, system)
+            if system.now - system.start_time(job) >= job.requested_time:  # at its limit
+                self._completing.kill(job.index, system.now)
         self._change()
 
     def on_stop(self, job: Job, why: Outcome, system: System) -> None:
         """Enter that a job uses nothing any more."""
         self._leave(job, system)
+        self._completing.kill(job.index, system.now)
         self._change()
 
     def _leave(self, job: Job, system: System) -> None:
@@ -110,7 +117,7 @@ class SlurmScheduler(Policy):
         now, clocks = system.now, self._clocks
         for job in system.newcomers:
             self._refuse_for_ever(job, system)
-        if system.version != self._version:
+        if system.version != self._version or self._completing.ends(now):
             self._change()
         if self._waiting.calculate(now):
             self._unplanned = self._unseen = True
@@ -148,7 +155,7 @@ class SlurmScheduler(Policy):
     def _next(self, now: int) -> int | None:
         """Return the time of the next loop that can change anything [s]; None if none can."""
         clocks = self._clocks
-        times = []
+        times = [*self._completing.ends_after(now)]
         if self._changed and not clocks.defer:
             times.append(max(self._soonest, now + 1))
         if self._unseen:
@@ -172,7 +179,7 @@ class SlurmScheduler(Policy):
         self._main_at, self._changed, self._unseen = system.now, False, False
         self._book.recovers = False
         for ticket in self._in_order(system):
-            job, part = ticket
+            part = ticket.part
             seen[part] += 1
             if clocks.partition_job_depth and seen[part] > clocks.partition_job_depth:
                 self._unseen |= part not in blocked
@@ -183,9 +190,7 @@ class SlurmScheduler(Policy):
             looked_at += 1
             if part in blocked or not self._may_start(ticket, system):
                 continue
-            allocation = self._places.first(ticket, system.room_for(job), free) or self._preempt(
-                ticket, free, system
-            )
+            allocation = self._place_now(ticket, free, system)
             if allocation is not None:
                 self._start(ticket, allocation, Mode.READY, system)
                 continue
@@ -202,19 +207,36 @@ class SlurmScheduler(Policy):
         if isinstance(system.calendar, Closures):
             end = system.now + system.estimate(ticket.job)
             shut = system.calendar.machines(ticket.job, system.now, end)
-        return lack_of(ticket, self._places, among, system.free, shut)
+        ready = self._completing.ready(np.ones_like(among), system.now)
+        return lack_of(ticket, self._places, among, system.free, shut, ready)
+
+    def _place_now(self, ticket: Ticket, among: Mask, system: System) -> Allocation | None:
+        """Return the allocation with which a job starts now, once it has stopped others if need be."""
+        ready = self._completing.ready(among, system.now)
+        found = self._places.first(ticket, system.room_for(ticket.job), ready)
+        if found is not None:
+            return found
+        found = self._preempt(ticket, ready, system)
+        return found if found is None or self._is_ready(found, system) else None
+
+    def _is_ready(self, allocation: Allocation, system: System) -> bool:
+        """Return whether no machine of an allocation waits for the end of killed jobs."""
+        return not self._completing.waits_on(allocation.machines, system.now)
 
     def _preempt(self, ticket: Ticket, among: Mask, system: System) -> Allocation | None:
-        """Stop jobs for one that does not fit; return its allocation, or None if it must wait."""
-        profile, waiting = self.profile, self._waiting
-        if not profile.preempt:
+        """Stop jobs for one that does not fit; return its allocation, or None if none are stopped."""
+        waiting, completing = self._waiting, self._completing
+        row, now = ticket.job.index, system.now
+        if not waiting.stops_others(ticket) or completing.waits_for_others(row, now):
             return None
-        stopped = victims(
-            ticket, self._places, system, among, lambda job: waiting.may_preempt(ticket, job, system)
-        )
+        sets = (among & each for each in self._by_weight)
+        stopped = victims(ticket, self._places, system, sets, waiting.to_stop(ticket, system))
         for job in stopped:
             system.stop(job, requeue=waiting.requeues(job))
-        return self._places.first(ticket, system.room_for(ticket.job), among) if stopped else None
+        if not stopped:
+            return None
+        completing.stop_others(row, now)
+        return self._places.first(ticket, system.room_for(ticket.job), among)
 
     def _backfill(self, system: System) -> None:
         """Give jobs in order their first places in one plan of all partitions; start those that are due."""
@@ -231,7 +253,7 @@ class SlurmScheduler(Policy):
             if plan is None:
                 plan = Plan(self._places, system, clocks.bf_resolution, groups=clocks.end_groups)
             length = system.estimate(ticket.job)
-            start, allocation = plan.first_place(ticket, length, now)
+            start, allocation = self._planned_place(ticket, plan, length, system)
             if start - now > clocks.bf_window:
                 continue
             if start > now:
@@ -242,6 +264,22 @@ class SlurmScheduler(Policy):
             plan.occupy(start, start + length, allocation)
             if clocks.bf_max_job_start and started >= clocks.bf_max_job_start:
                 break
+
+    def _planned_place(
+        self, ticket: Ticket, plan: Plan, length: int, system: System
+    ) -> tuple[int, Allocation]:
+        """Return when and where a job has a place: now, too, if it may stop jobs on machines of no one.
+
+        A job that waits for the machines of killed ones, which are free in the plan, has its place after now.
+        """
+        now = system.now
+        start, allocation = plan.first_place(ticket, length, now)
+        if start > now and self._waiting.stops_others(ticket):
+            ready = self._completing.ready(~plan.taken(ticket, now, now + length), now)
+            emptied = self._preempt(ticket, ready, system)
+            if emptied is not None:
+                start, allocation = now, emptied
+        return start if start > now or self._is_ready(allocation, system) else now + 1, allocation
 
     def _in_order(self, system: System) -> Iterator[Ticket]:
         """Yield the waiting jobs by tier, priority and number; each in all of its partitions."""
@@ -288,6 +326,24 @@ class SlurmScheduler(Policy):
 
         record = self._waiting.record
         return reasons_of(tickets, self._places, system.room_for, held, lack, record, seen, before)
+
+    def reason_at_submission(self, job: Job, system: System) -> str:
+        """Return the lack of available nodes that Slurm notes for a job as it comes, before all others.
+
+        It notes none for one that waits for a time or for other jobs first.
+        """
+        if system.workload.column("recorded_held_time")[job.index] > 0:
+            return ""
+        among = np.ones(len(self._places.machines), dtype=np.bool_)
+        for part in self._waiting.parts_of(job.index):
+            ticket = Ticket(job, part)
+            if self.profile.limits and self._book.reason(self._waiting.asks(ticket), system.now):
+                continue
+            if self._places.first(ticket, system.room_for(job), among) is None:
+                lack = self._lack(ticket, among, system)
+                if lack.startswith(NOT_AVAILABLE):
+                    return lack
+        return ""
 
     def _may_start(self, ticket: Ticket, system: System) -> bool:
         """Return whether no limit holds a job in a partition; one that does is its reason."""

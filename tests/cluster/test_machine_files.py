@@ -41,6 +41,12 @@ def test_other_resources_features_and_strange_line_ends(tmp_path: Path) -> None:
     assert machines.features == (frozenset({"x", "y"}), frozenset())
 
 
+def test_tables_in_utf_16(tmp_path: Path) -> None:
+    """Spreadsheets write them."""
+    (tmp_path / "m.csv").write_bytes((HEADER + "a,1 GB,4,0\n").encode("utf-16"))
+    assert Machines.read(tmp_path / "m.csv").amount("cpus").tolist() == [4]
+
+
 def test_compressed_tables(tmp_path: Path) -> None:
     path = tmp_path / "m.csv.gz"
     path.write_bytes(gzip.compress((HEADER + "a,1000,4,0\n").encode()))

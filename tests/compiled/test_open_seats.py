@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hpcsimkit.compiled.orders import KEYS
-from hpcsimkit.errors import HpcsimkitError
+from hpcsimkit.errors import HpcsimkitError, StalledError
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.decision import Decision, External
 from hpcsimkit.kernel.event_order import DirlabOrder
@@ -19,6 +20,7 @@ from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.kernel.policy import Inspector
 from hpcsimkit.kernel.reservation import EASY
 from hpcsimkit.kernel.simulation import Simulation
+from hpcsimkit.kernel.stalls import IDLE_WAKES
 from hpcsimkit.policies.dirlab import FittingCandidates, PublishedEASY
 from hpcsimkit.policies.oracles import Actual
 from hpcsimkit.policies.predictions import ShortestPredicted
@@ -191,3 +193,28 @@ test_textbook_seats = settings(max_examples=200)(TEXTBOOK_CASES(check_textbook))
 test_published_seats = settings(max_examples=200)(PUBLISHED_CASES(check_published))
 test_many_textbook_seats = pytest.mark.slow(settings(max_examples=10_000)(TEXTBOOK_CASES(check_textbook)))
 test_many_published_seats = pytest.mark.slow(settings(max_examples=10_000)(PUBLISHED_CASES(check_published)))
+
+
+def accepting(job: int, simulation: Simulation) -> int:
+    """Accept one job only; return the number of decisions until the simulation gives up."""
+    made = 0
+    with contextlib.suppress(StalledError):
+        while (decision := simulation.next_decision()) is not None:
+            made += 1
+            assert decision.job is not None
+            simulation.answer_position(0 if decision.job.id == job else 1)
+    return made
+
+
+def test_requested_passes_in_vain_are_counted_from_the_last_start() -> None:
+    """The second job is rejected for ever, after the first one: both simulators give up at the same time."""
+    jobs = Workload({"submit_time": [0, 0], "run_time": [5, 5], "nodes": [1, 1]}, machine_size=1)
+    simulators: Any = ("simpy", "compiled")
+    found = []
+    for simulator in simulators:
+        policy = Pipeline(inspector=External(), max_interval=7, max_rejections=2 * IDLE_WAKES)
+        simulation = Simulation(jobs, policy, event_order=DirlabOrder())
+        simulation.pause_with(simulator, [])
+        found.append(accepting(int(jobs.id[0]), simulation))
+    assert found[0] == found[1]
+    assert IDLE_WAKES < found[0] < IDLE_WAKES + 9

@@ -482,6 +482,12 @@ def test_preemption_is_refused_if_jobs_may_stop_others() -> None:
     both(flat, jobs)
 
 
+def test_machines_that_are_busy_after_the_end_of_a_job_are_refused() -> None:
+    made, jobs, _ = small_day()
+    slow = replace(made, clocks=replace(made.clocks, completing=30))
+    assert refusal(slow, jobs) == "it knows no machines that are busy after the end of a job (completing)"
+
+
 def test_one_partition_over_the_whole_cluster_begins_with_running_jobs() -> None:
     made, jobs, _ = small_day()
     machines = made.machines

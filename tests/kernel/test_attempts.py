@@ -390,6 +390,7 @@ def test_intervals_of_checkpoints() -> None:
             "the cluster has homogeneous nodes, found machine 'x'",
         ),
         ({"outages": [Outage(5, 9)]}, "outages needs an OutageSource"),
+        ({"restart": None}, "restart needs a Restart, found None"),
         ({"outages": Failures(mtbf=0, repair=5)}, "mtbf needs a positive number, found 0"),
         ({"restart": Restart(delay=-1)}, "delay needs a whole number, at least 0, found -1"),
         ({"restart": Restart(checkpoint_cost=5)}, "checkpoint_cost=5 needs a checkpoint interval"),

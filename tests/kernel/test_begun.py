@@ -15,7 +15,7 @@ from hpcsimkit.cluster.calendar import Calendar, Window
 from hpcsimkit.cluster.outages import Outage, Outages
 from hpcsimkit.cluster.partitions import Partition, Partitions
 from hpcsimkit.errors import ScheduleError, UsageError
-from hpcsimkit.kernel.begun import Begun, begun_at, begun_in, begun_in_log, remarks_on
+from hpcsimkit.kernel.begun import BeginAt, Begun, begun_at, begun_in, begun_in_log, remarks_on
 from hpcsimkit.kernel.event_order import DirlabOrder
 from hpcsimkit.kernel.job_gates import ArrayLimits, BeginTimes, Holds
 from hpcsimkit.results.result import Result
@@ -135,14 +135,22 @@ def test_too_many_running_jobs() -> None:
         Simulation(THREE, make("fcfs"), begun=Begun(6, {0: 0, 1: 5})).run()
 
 
-def test_what_a_begun_run_does_not_know() -> None:
-    begun = Begun(6, {0: 0})
-    for options in (
-        {"event_order": DirlabOrder()},
-        {"service_time": lambda job, allocation, cluster: 1.5},
-    ):
-        with pytest.raises(UsageError, match=r"know(s)? no"):
-            Simulation(THREE, make("fcfs"), begun=begun, **options)
+@pytest.mark.parametrize(
+    "given", [{"begun": Begun(6, {0: 0})}, {"begin_at": BeginAt(6, make("fcfs"))}], ids=["begun", "begin_at"]
+)
+@pytest.mark.parametrize(
+    "options",
+    [{"event_order": DirlabOrder()}, {"service_time": lambda job, allocation, cluster: 1.5}],
+    ids=["event_order", "service_time"],
+)
+def test_what_a_begun_run_does_not_know(given: Any, options: Any) -> None:
+    with pytest.raises(UsageError, match=r"know(s)? no"):
+        Simulation(THREE, make("fcfs"), **given, **options)
+
+
+def test_a_run_begins_in_one_way() -> None:
+    with pytest.raises(UsageError, match="one of 'begun' and 'begin_at' is needed, both are given"):
+        Simulation(THREE, make("fcfs"), begun=Begun(6, {0: 0}), begin_at=BeginAt(6, make("fcfs")))
 
 
 # --- with a past --------------------------------------------------------------------------------------------

@@ -415,6 +415,14 @@ def test_a_rejected_job_is_over_and_did_not_end_well() -> None:
     assert result.start_time.tolist() == [-1, 5, 5, 5, -1, 65]
 
 
+def test_a_rejected_job_waits_for_no_licence() -> None:
+    """Job 1 could have started; when job 2 takes the licence, only job 3 has to wait."""
+    jobs = workload([(0, 4, 4, 1), (0, 4, 4, 1), (1, 4, 4, 1)], 3, licenses=["x"] * 3)
+    result = run(jobs, RejectsTheFirst(), licenses={"x": 1})
+    assert result.start_time.tolist() == [-1, 0, 4]
+    assert held(result) == [(3, 1, 4, "Licenses")]
+
+
 def test_singletons_come_one_after_the_other_in_the_order_of_submission() -> None:
     """Job 4 is of another user, job 5 of another name, and job 3 is no singleton, but before job 6."""
     rows = [(2, 5, 5, 1), (0, 9, 9, 1), (3, 30, 30, 1), (3, 1, 1, 1), (3, 1, 1, 1), (4, 1, 1, 1)]
@@ -445,6 +453,16 @@ def test_jobs_with_names_are_named() -> None:
         {**columns, "dependency": ["", "afterok:prepare"]}, machine_size=2, labels={"id": ("prepare", "run")}
     )
     assert starts(jobs, "fcfs", gates=AFTER) == [0, 5]
+
+
+def test_a_name_of_digits_is_that_of_a_job_before_that_of_an_array() -> None:
+    columns = {"id": [0, 1, 2], "submit_time": [0] * 3, "run_time": [5, 9, 1], "nodes": [1] * 3}
+    jobs = Workload(
+        {**columns, "dependency": ["", "", "afterok:7"], "array_job": [-1, 7, -1]},
+        machine_size=3,
+        labels={"id": ("7", "8", "9")},
+    )
+    assert starts(jobs, "fcfs", gates=AFTER) == [0, 0, 5]
 
 
 @pytest.mark.parametrize(

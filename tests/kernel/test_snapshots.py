@@ -351,6 +351,17 @@ def test_a_memory_that_cannot_be_written_is_refused_by_name() -> None:
         Simulation(THREE, Pipeline(Forgetful()), name="mine").snapshot(5)
 
 
+class Listening(Mine):
+    def key(self, job: Any) -> int:
+        self._ahead = FakeRecorder().look
+        return 0
+
+
+def test_a_method_of_what_is_no_stage_is_refused_by_name() -> None:
+    with pytest.raises(UsageError, match=r"^snapshot: Listening\(\) keeps a method as _ahead, which a"):
+        Simulation(THREE, Pipeline(Listening())).snapshot(5)
+
+
 def test_it_is_noticed_early_that_no_snapshot_can_be_kept(tmp_path: Path) -> None:
     simulation = Simulation(THREE, Pipeline(Forgetful()))
     simulation.keep_snapshots(tmp_path / "x.npz")
@@ -364,7 +375,10 @@ class FakeRecorder:
 
     def __init__(self) -> None:
         self.passes, self.looked, self.written, self.now = 0, list[int](), list[float](), 100.0
-        self.memories = SimpleNamespace(written=lambda: self.looked.append(self.passes))
+        self.memories = SimpleNamespace(written=self.look)
+
+    def look(self) -> None:
+        self.looked.append(self.passes)
 
 
 def test_snapshots_are_kept_at_intervals_of_computing_time(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -32,6 +32,18 @@ def test_limits_of_a_qos(tmp_path: Path) -> None:
     assert reasons(result, 4) == ["QOSMaxCpuPerJobLimit"]  # more than 16 CPUs: for ever
 
 
+def test_limits_count_all_cpus_of_whole_nodes(tmp_path: Path) -> None:
+    """At most 8 CPUs of a user: one node with one CPU in use has 8, two have 16."""
+    rows = [
+        {**LONG, "qos": "limited", "nodes": 2, "exclusive": 1},
+        {**LONG, "qos": "limited", "exclusive": 1},
+        {**LONG, "qos": "limited", "nodes": 2, "user": "ben"},
+    ]
+    result = run(profile(tmp_path), jobs(*rows))
+    assert result.start_time.tolist() == [-1, 0, 0]
+    assert reasons(result, 0) == ["QOSMaxCpuPerUserLimit"]
+
+
 def test_cpus_of_a_qos_and_its_wall_time(tmp_path: Path) -> None:
     """E2: at most 24 CPUs in use; a job with a limit of two hours is refused for ever."""
     rows = [

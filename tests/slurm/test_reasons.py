@@ -87,6 +87,54 @@ def test_a_reservation_keeps_nodes_from_a_job_and_the_job_keeps_its_reason(tmp_p
     assert later[1:3] == [RESERVED, RESERVED] and later[5] == RESOURCES
 
 
+def test_a_reservation_keeps_a_job_from_nodes_as_it_comes_and_it_keeps_that_reason_behind_others(
+    tmp_path: Path,
+) -> None:
+    """Two of five nodes are reserved at 300 s: a job for four of them has this reason behind a head, too.
+
+    One that a limit holds has the limit, and one that ends before has the priority.
+    """
+    each = jobs(
+        FULL | {"run": 100, "limit": 250},
+        {"at": 1, "nodes": 3, "cpus": 8, "limit": 200},  # the head
+        {"at": 2, "nodes": 4, "cpus": 1, "limit": 600},
+        {"at": 2, "nodes": 4, "cpus": 1, "limit": 600, "qos": "limited"},
+        {"at": 2, "nodes": 4, "cpus": 1, "limit": 60},
+        {"partition": "any", "on": "gpu", "run": 900, "limit": 900, "qos": "limited"},
+    )
+    calendar = {"calendar": Calendar([Window(300, 900, machines=("n1", "n2"))])}
+    found = _reasons(tmp_path, each, 5, **calendar)
+    assert found == ["", RESOURCES, RESERVED, "QOSMaxJobsPerUserLimit", PRIORITY, ""]
+
+
+def test_a_job_that_waits_for_another_first_is_not_looked_at_as_it_comes(tmp_path: Path) -> None:
+    each = jobs(
+        FULL | {"run": 100, "limit": 250},
+        {"at": 1, "nodes": 3, "cpus": 8, "limit": 200},  # the head
+        {"at": 2, "nodes": 4, "cpus": 1, "limit": 600},
+        {"at": 2, "nodes": 4, "cpus": 1, "limit": 600},
+    )
+    each = Workload(
+        {**each.columns, "recorded_held_time": [-1, -1, 0, 7]}, resources=each.resources, labels=each.labels
+    )
+    calendar = {"calendar": Calendar([Window(300, 900, machines=("n1", "n2"))])}
+    assert _reasons(tmp_path, each, 5, **calendar) == ["", RESOURCES, RESERVED, PRIORITY]
+
+
+def test_nodes_that_wait_for_the_end_of_killed_jobs_are_busy_and_not_unavailable(tmp_path: Path) -> None:
+    """The job at its limit leaves n3 at 60 s; the other one lacks nodes that are not reserved, and n3 is busy."""
+    each = jobs(
+        {"nodes": 3, "cpus": 8, "on": "n", "run": 70, "limit": 60},
+        {"at": 1, "nodes": 4, "cpus": 1, "limit": 600},
+    )
+    calendar = {"calendar": Calendar([Window(300, 900, machines=("n1", "n2"))])}
+    at = {
+        seconds: CONF.replace("bf_interval=15", f"bf_interval=15,completing={seconds}") for seconds in (0, 40)
+    }
+    assert _reasons(tmp_path, each, 65, at[0], **calendar) == ["", RESERVED]
+    assert _reasons(tmp_path, each, 65, at[40], **calendar) == ["", RESOURCES]
+
+
 def test_jobs_that_wait_though_they_fit_lack_nodes_unless_they_have_just_come(tmp_path: Path) -> None:
     """On record, both wait until 90 s for nodes of which nothing else is known, such as those being cleared."""
     made = profile(tmp_path)

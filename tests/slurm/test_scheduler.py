@@ -18,6 +18,7 @@ from hpcsimkit.errors import UsageError
 from hpcsimkit.kernel.begun import Begun, begun_in
 from hpcsimkit.kernel.job_gates import BeginTimes
 from hpcsimkit.policies import SJF
+from hpcsimkit.results.result import Result
 from hpcsimkit.slurm.plan import Places, Plan, Ticket
 from hpcsimkit.slurm.profile import Slurm
 from tests.slurm.small import CONF, QOS, jobs, places, profile, reasons, run
@@ -264,6 +265,86 @@ def test_of_the_jobs_on_a_node_the_oldest_is_stopped_and_no_more_than_needed(mad
     assert sorted(result.attempts.job[result.attempts.number > 1].tolist()) == [1]
 
 
+LOW = {"qos": "low", "run": 900, "limit": 900}
+
+
+def _stopped(result: Result) -> list[int]:
+    """Return the jobs that were stopped."""
+    assert result.attempts is not None
+    return sorted({*result.attempts.job[result.attempts.number > 1].tolist()})
+
+
+def test_a_job_on_two_machines_goes_where_those_on_one_do_not_suffice(made: Slurm) -> None:
+    """F2: n3 is shared with a job that stays; the job on n4 alone is not enough, and is not stopped."""
+    rows = [
+        {**LOW, "nodes": 2, "cpus": 8, "on": "n"},
+        {**LOW, "at": 3, "cpus": 4, "on": "n"},
+        {**LOW, "at": 6, "cpus": 4, "on": "n", "qos": "normal"},
+        {**LOW, "at": 9, "cpus": 8, "on": "n"},
+        {"at": 30, "qos": "high", "nodes": 2, "cpus": 8, "on": "n"},
+    ]
+    result = run(made, jobs(*rows))
+    assert _stopped(result) == [0] and places(result)[4] == "n1 n2"
+
+
+def test_jobs_on_fewer_machines_are_stopped_rather(made: Slurm) -> None:
+    rows = [
+        {**LOW, "nodes": 3, "cpus": 8, "on": "n"},
+        {**LOW, "at": 3, "cpus": 8, "on": "n"},
+        {"at": 30, "qos": "high", "cpus": 8, "on": "n"},
+    ]
+    result = run(made, jobs(*rows))
+    assert _stopped(result) == [1] and places(result)[2] == "n4"
+
+
+def test_of_equal_jobs_those_submitted_first_are_stopped(made: Slurm) -> None:
+    """The one on n2 is older than the one on n1."""
+    rows = [
+        {"cpus": 8, "on": "n", "run": 10},
+        {**LOW, "at": 3, "cpus": 8, "on": "n"},
+        {**LOW, "at": 6, "nodes": 2, "cpus": 8, "on": "n", "qos": "normal"},
+        {**LOW, "at": 12, "cpus": 8, "on": "n"},
+        {"at": 30, "qos": "high", "cpus": 8, "on": "n"},
+    ]
+    result = run(made, jobs(*rows))
+    assert _stopped(result) == [1] and places(result)[4] == "n2"
+
+
+def test_the_last_one_needed_is_gone_first_so_that_others_stay(made: Slurm) -> None:
+    """Two CPUs of n1 are free: without the job with four there is room for six, and that with two stays."""
+    rows = [
+        {**LOW, "cpus": 2, "on": "n"},
+        {**LOW, "at": 3, "cpus": 4, "on": "n"},
+        {**LOW, "at": 6, "nodes": 3, "cpus": 8, "on": "n", "qos": "normal"},
+        {"at": 30, "qos": "high", "cpus": 6, "on": "n"},
+    ]
+    assert _stopped(run(made, jobs(*rows))) == [1]
+
+
+def test_a_machine_of_a_lower_weight_is_emptied_before_one_of_a_higher_weight(made: Slurm) -> None:
+    """The job on big is the oldest; those of weight 10 are tried first, and suffice."""
+    rows = [{**LOW, "cpus": 16, "on": "big"}, *({**LOW, "at": 3, "cpus": 8, "on": "n"} for _ in range(4))]
+    result = run(made, jobs(*rows, {"at": 30, "qos": "high", "cpus": 8}))
+    assert _stopped(result) == [1] and places(result)[5] == "n1"
+
+
+def test_a_backfill_stops_jobs_for_one_that_the_main_loop_does_not_reach(tmp_path: Path) -> None:
+    """The head, with equal priority and older, closes the partition. It has n1 to n3 from 100 s on in the plan.
+
+    So the job of `high` stops the one on n4, though that is the last in the list.
+    """
+    made = profile(tmp_path, conf=CONF.replace("PriorityWeightQOS=2000", "PriorityWeightQOS=0"))
+    rows = [
+        *({**LOW, "cpus": 8, "on": "n", "limit": 100, "run": 100} for _ in range(3)),
+        {**LOW, "at": 3, "cpus": 8, "on": "n"},
+        {"at": 6, "nodes": 3, "cpus": 8, "on": "n", "limit": 100, "user": "ben"},
+        {"at": 20, "qos": "high", "cpus": 8, "on": "n", "run": 200, "limit": 300, "user": "cleo"},
+    ]
+    result = run(made, jobs(*rows))
+    assert _stopped(result) == [3] and places(result)[5] == "n4"
+    assert result.start_time[5] == 30  # the next backfill
+
+
 def test_a_job_of_an_equal_qos_stops_none(made: Slurm) -> None:
     rows = [{**ALL, "qos": "low", "run": 60}, {"at": 3, "cpus": 8, "nodes": 5}]
     assert starts(made, *rows) == [0, 60]
@@ -292,6 +373,49 @@ def test_preemption_by_partition(tmp_path: Path) -> None:
         "PartitionName=any", "PartitionName=any PreemptMode=OFF"
     )
     assert starts(profile(tmp_path, conf=off), *rows)[1] == 90
+
+
+# --- machines on which killed jobs are being ended -------------------------------------------------------------
+
+
+def _completing(folder: Path, seconds: int, conf: str = CONF) -> Slurm:
+    return profile(folder, conf=conf.replace("bf_interval=15", f"bf_interval=15,completing={seconds}"))
+
+
+@pytest.mark.parametrize(("seconds", "start"), [(0, 60), (40, 100)])
+def test_machines_of_a_job_at_its_limit_take_others_once_it_has_been_ended(
+    tmp_path: Path, seconds: int, start: int
+) -> None:
+    """All that the job leaves is free from its limit on; neither the main loop nor the backfill uses it."""
+    made = _completing(tmp_path, seconds)
+    assert starts(made, {**ALL, "run": 70, "limit": 60}, {"at": 1, **ALL}) == [0, start]
+
+
+def test_machines_of_a_job_that_ends_by_itself_take_others_at_once(tmp_path: Path) -> None:
+    made = _completing(tmp_path, 40)
+    assert starts(made, {**ALL, "run": 50, "limit": 60}, {"at": 1, **ALL}) == [0, 50]
+
+
+def test_whole_machines_wait_for_the_end_of_a_job(tmp_path: Path) -> None:
+    """The seven other CPUs of n1 take no job either: the next one has n2."""
+    made = _completing(tmp_path, 40)
+    rows = [{"run": 60, "limit": 60}, {"at": 70}, {"at": 101}]
+    result = run(made, jobs(*rows))
+    assert places(result) == ["n1", "n2", "n1"] and result.start_time.tolist() == [0, 70, 101]
+
+
+def test_a_job_waits_for_those_that_it_has_stopped_and_stops_no_more(tmp_path: Path) -> None:
+    """It stops the job on n1 at 30 s, and has n1 at 70 s; without the rule it would stop that on n2, too."""
+    made = _completing(tmp_path, 40)
+    rows = [
+        *({"at": 3 * n, "qos": "low", "cpus": 8, "on": "n", "run": 300, "limit": 600} for n in range(4)),
+        {"at": 9, "qos": "low", "cpus": 16, "on": "big", "run": 300, "limit": 600},
+        {"at": 30, "qos": "high", "cpus": 8, "user": "ben", "run": 60, "limit": 300},
+        {"at": 40, "partition": "long", "user": "cleo"},  # a later main loop
+    ]
+    result = run(made, jobs(*rows))
+    assert places(result)[5] == "n1" and result.start_time[5] == 70
+    assert result.attempts is not None and sorted(result.attempts.job[result.attempts.number > 1]) == [0]
 
 
 # --- jobs ------------------------------------------------------------------------------------------------------

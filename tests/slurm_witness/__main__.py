@@ -10,8 +10,8 @@ behind their clock, and the day is another one.
 
 The first line says whether they kept pace: some seconds are those of the commands themselves. Ten seconds and more
 are too many: play it again, more slowly (``--speed 30``). On the fast clock, killed jobs (stopped for others, or at their
-limits) keep their nodes completing for some two minutes of it, one or two seconds of the true one: jobs for which
-others are stopped start later than on a real cluster.
+limits) keep their nodes completing for some two minutes of it, one or two seconds of the true one. The median of these
+times, which slurmctld logs, is the ``completing`` of the simulation.
 
 The mean wait of one day says little: with run times that are some seconds longer, the same rules make another day.
 So the ratio is also that of replays with run times up to five seconds longer (``--replays``).
@@ -70,6 +70,9 @@ LISTS = {
 EVENTS = "sacctmgr --parsable2 show event All_Time"
 FAILURES, CALENDAR = "sacctmgr_show_event.txt", "reservations.txt"
 """What happened to the nodes on the day, and the reservation that was made on it."""
+
+COMPLETING = "completing.txt"
+"""Lines of slurmctld on how long the nodes of killed jobs were completing: those that took a minute and more."""
 
 LONGER = 5
 """Time by which run times of replays are longer at most [s]."""
@@ -136,14 +139,23 @@ def _with_other_lengths(script: Path, jobs: int, hours: float) -> None:
     text = text.replace("loadf.py 240 14400", f"loadf.py {jobs} {int(hours * 3600)}")
     text = re.sub(r"--starttime \S+", "--starttime now-3days", text)
     lists = "".join(f"{' '.join(command)} > {name}\n" for name, command in LISTS.items())
-    lists += f"{EVENTS} > {FAILURES}\n"
+    lists += f"{EVENTS} > {FAILURES}\ngrep 'completion process took' log/slurmctld.log > {COMPLETING}\n"
     script.write_text(text + lists + f"cp /etc/slurm/slurm.conf /etc/slurm/gres.conf .\ntouch {DONE}\n")
 
 
 def _collect(root: Path, out: Path) -> None:
     """Copy what the commands printed."""
     out.mkdir(parents=True, exist_ok=True)
-    for name in ("fast.sacct", "fast_full.sacct", "loadf.out", FAILURES, CALENDAR, *CONFIGURATION, *LISTS):
+    for name in (
+        "fast.sacct",
+        "fast_full.sacct",
+        "loadf.out",
+        FAILURES,
+        CALENDAR,
+        COMPLETING,
+        *CONFIGURATION,
+        *LISTS,
+    ):
         if (root / name).is_file():
             shutil.copyfile(root / name, out / name)
     if (root / "snapf").is_dir():
@@ -185,6 +197,7 @@ def lines_of(day: Path, futures: int, replays: int = 0) -> Iterator[str]:
     snapshots = sorted(path.parent for path in day.glob("snapshots/*/sprio.txt"))
     log = day / "fast_full.sacct"
     yield from _pace(log)
+    yield f"nodes of killed jobs were completing for {_completing(day)} s in the median"
     yield from _priorities(profile, snapshots)
     yield from _shares(profile, snapshots)
     flags = {"log": str(log), "slurm": str(day / "conf"), "policies": [CONFIGURED], **_happened(day)}
@@ -254,13 +267,24 @@ def _pace(log: Path) -> Iterator[str]:
 
 
 def _configuration(day: Path) -> Path:
-    """Return a folder with the configuration alone."""
+    """Return a folder with the configuration alone, and with the time for which killed jobs keep their nodes."""
     folder = day / "conf"
     folder.mkdir(exist_ok=True)
     for name in (*CONFIGURATION, *LISTS):
         if (day / name).is_file():
             shutil.copyfile(day / name, folder / name)
+    if seconds := _completing(day):
+        file = folder / "slurm.conf"
+        given = "SchedulerParameters="
+        file.write_text(file.read_text().replace(given, f"{given}completing={seconds},"))
     return folder
+
+
+def _completing(day: Path) -> int:
+    """Return for how long the nodes of killed jobs were completing [s]; 0 if slurmctld says nothing of it."""
+    file = day / COMPLETING
+    found = re.findall(r"completion process took (\d+) seconds", file.read_text()) if file.is_file() else []
+    return int(np.median(list(map(int, found)))) if found else 0
 
 
 def _priorities(profile: Slurm, snapshots: list[Path]) -> Iterator[str]:

@@ -157,13 +157,23 @@ def _of_queue(job: Mapping[str, Any]) -> dict[str, str]:
         "AllocNodes": _number(job.get("node_count")),
         "ReqMem": "",
         "Constraints": _text(job.get("features")),
-        "SubmitLine": gres_options(_text(job.get(f"tres_per_{scope}")) for scope in TRES_SCOPES),
+        "SubmitLine": _options(job),
         "NodeList": _text(job.get("nodes")),
         "Reason": _text(job.get("state_reason")),
         "Dependency": _text(job.get("dependency")),
         "Priority": _number(job.get("priority")),
         "Evaluated": _moment(job.get("last_sched_evaluation")),
     }
+
+
+def _options(job: Mapping[str, Any]) -> str:
+    """Return the options of a job in the queue: its GPUs, and whether it takes whole nodes.
+
+    >>> _options({"shared": "none"}), _options({"shared": ["none"]}), _options({"shared": None})
+    (' --exclusive', ' --exclusive', '')
+    """
+    gpus = gres_options(_text(job.get(f"tres_per_{scope}")) for scope in TRES_SCOPES)
+    return f"{gpus} --exclusive" if _state(job.get("shared")) == "none" else gpus
 
 
 def _table(value: object) -> Mapping[str, Any]:
@@ -208,7 +218,7 @@ def _moment(value: object) -> str:
 
 
 def _state(value: object) -> str:
-    """Return the first of a list of states, or the state itself."""
+    """Return the first of a list of states, or of flags, or the text itself."""
     if isinstance(value, list):
         value = value[0] if value else ""
     return _text(value)

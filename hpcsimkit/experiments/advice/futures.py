@@ -121,12 +121,13 @@ class Futures:
 
     @cached_property
     def _policy(self) -> Policy:
-        """The policy in the futures: that of Slurm makes its plans faster."""
+        """The policy in the futures: that of Slurm makes its plans faster, and is compiled."""
         policy = self.case.policy
         if not isinstance(policy, SlurmScheduler):
             return policy
         profile = policy.profile
-        return SlurmScheduler(replace(profile, clocks=replace(profile.clocks, end_groups=False)))
+        clocks = replace(profile.clocks, end_groups=False, completing=0)
+        return SlurmScheduler(replace(profile, clocks=clocks))
 
     @cached_property
     def _slurm(self) -> SlurmFutures | None:
@@ -354,10 +355,15 @@ class _Asked(SlurmScheduler):
     def on_submit(self, job: Job, system: System) -> None:
         """Follow the reasons of the jobs that wait."""
         super().on_submit(job, system)
+        if self._follows(system) and (lack := self.reason_at_submission(job, system)):
+            self.told[job.index] = lack
         self._follow(system)
 
+    def _follows(self, system: System) -> bool:
+        return isinstance(system.calendar, Closures) and self.since <= system.now < self.at
+
     def _follow(self, system: System) -> None:
-        if isinstance(system.calendar, Closures) and self.since <= system.now < self.at:
+        if self._follows(system):
             self.told = self.reasons(system, {}, self.told, settled=False)
 
     def schedule(self, system: System) -> None:
