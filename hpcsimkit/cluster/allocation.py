@@ -170,7 +170,7 @@ def on(machines: NDArray[np.intp], level: MachineLevel) -> MachineLevel:
     return level.T.take(machines, axis=1).T
 
 
-def giving(amounts: MachineLevel) -> NDArray[np.intp]:
+def giving(amounts: NDArray[Any]) -> NDArray[np.intp]:
     """Return the numbers of the machines with nonzero amounts, ascending.
 
     >>> giving(np.array([[0, 1], [0, 0], [7, 2]])).tolist()
@@ -190,7 +190,8 @@ def with_all(level: MachineLevel, allocations: Sequence[Allocation]) -> MachineL
     """
     level = level.copy("K")
     if allocations:
-        machines = np.concatenate([allocation.machines for allocation in allocations])
+        # As one list, which is faster than joining many short arrays.
+        machines = [machine for allocation in allocations for machine in allocation.machines]
         np.add.at(level, machines, np.concatenate([allocation.amounts for allocation in allocations]))
     return level
 

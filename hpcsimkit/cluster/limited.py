@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar
@@ -11,13 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsimkit.cluster.allocation import Allocation, MachineLevel, with_all
-from hpcsimkit.cluster.base import Candidates, Room
+from hpcsimkit.cluster.base import Room
 from hpcsimkit.cluster.machines import Machines
 from hpcsimkit.cluster.request import Mask, Need, Places
 from hpcsimkit.cluster.room import MachineRoom
 from hpcsimkit.errors import UsageError
 from hpcsimkit.jobs.job import Job
-from hpcsimkit.jobs.queue import JobQueue
 from hpcsimkit.jobs.workload import Workload
 
 __all__ = ["NODES", "Granted", "LimitedLevel", "LimitedMachines", "leaving", "left_of", "limited"]
@@ -270,12 +269,10 @@ class LimitedMachines(Machines):
         level = super().within(job, estimate, room)
         return None if level is None else leaving(level, left)
 
-    def fitting(self, queue: JobQueue, level: MachineLevel) -> Candidates:
-        """Return (job, number of its need, estimate) of the queued jobs that fit, in policy order."""
-        needs = self.needs.needs
-        return [
-            each for each in super().fitting(queue, level) if self._allows(needs[each[1]], left_of(level))
-        ]
+    def _fitting_needs(self, numbers: Collection[int], level: MachineLevel) -> set[int]:
+        """Return the numbers of the needs that fit a level and the limits, among some."""
+        needs, left = self.needs.needs, left_of(level)
+        return {each for each in super()._fitting_needs(numbers, level) if self._allows(needs[each], left)}
 
 
 def limited(machines: Machines, limits: Mapping[str, int]) -> LimitedMachines:

@@ -266,8 +266,17 @@ class Machines(Cluster[MachineLevel, Allocation]):
 
     @cached_property
     def _shape(self) -> Shape:
-        largest = np.maximum(self.capacity.max(axis=0), 1)
-        return Shape(tuple(self.resources), self.capacity, largest, np.arange(len(self)))
+        capacity = self.capacity
+        kinds = np.count_nonzero(capacity, axis=1)
+        return Shape(
+            tuple(self.resources),
+            capacity,
+            largest=np.maximum(capacity.max(axis=0), 1),
+            divisors=np.maximum(capacity, 1).astype(np.float64),
+            kinds=np.maximum(kinds, 1).astype(np.float64),
+            bare=np.flatnonzero(kinds == 0),
+            numbers=np.arange(len(self)),
+        )
 
     def _worked_out(self, nodes: int, request: Request | None) -> Need:
         if request is None:
@@ -417,27 +426,55 @@ class Machines(Cluster[MachineLevel, Allocation]):
             room.free = room.free - allocation
 
     def fitting(self, queue: JobQueue, level: MachineLevel) -> Candidates:
-        """Return (job, number of its need, estimate) of the queued jobs that fit, in policy order."""
+        """Return (job, number of need, estimate) of a short queue; of a long one, positions in its table."""
         if len(queue.jobs) < DEEP and queue.stored_in_order:
-            fitting = self.needs.fitting(set(queue.sizes), level)
+            fitting = self._fitting_needs(set(queue.sizes), level)
             if not fitting:
                 return []
             waiting = zip(queue.jobs, queue.sizes, queue.estimates, strict=True)
             return [candidate for candidate in waiting if candidate[1] in fitting]
-        rows, sizes, estimates = queue.table
-        kinds = np.flatnonzero(np.bincount(sizes))
+        sizes = queue.table[1]
         enough = np.zeros(len(self.needs), dtype=np.bool_)
-        enough[kinds] = self.needs.fit(kinds, level)
-        chosen = queue.ranked(np.flatnonzero(enough[sizes]))
-        found = zip(rows[chosen].tolist(), sizes[chosen].tolist(), estimates[chosen].tolist(), strict=True)
-        return [(queue.job(row), size, estimate) for row, size, estimate in found]
+        enough[list(self._fitting_needs(np.bincount(sizes).nonzero()[0].tolist(), level))] = True
+        return queue.ranked(enough[sizes].nonzero()[0])
+
+    def _fitting_needs(self, numbers: Collection[int], level: MachineLevel) -> set[int]:
+        """Return the numbers of the needs that fit a level, among some."""
+        return self.needs.fitting(numbers, level)
 
     def admissible(
         self, candidates: Candidates, queue: JobQueue, room: Room[MachineLevel]
     ) -> Iterable[tuple[Job, int]]:
         """Return the candidates that may be backfilled; see :meth:`Cluster.admissible`."""
+        if isinstance(candidates, np.ndarray):
+            found = self._from_first(queue.table.take(candidates, axis=1), queue, room)
+            return self._admissible_many(found, queue, room) if found.size else ()
         first = self._next(candidates, 0, room, {})
         return self._admissible(candidates, first, room) if first < len(candidates) else ()
+
+    def _from_first(
+        self, candidates: NDArray[np.int64], queue: JobQueue, room: Room[MachineLevel]
+    ) -> NDArray[np.int64]:
+        """Return the columns of the queue's table from the first candidate on that may be backfilled.
+
+        Others with a need, of short or long jobs, for which no capacity is left are removed, too.
+        """
+        while candidates.size:
+            row, number, estimate = candidates[:, 0].tolist()
+            if self.within(queue.job(row), estimate, room) is not None:
+                break
+            _, numbers, estimates = candidates
+            alike = (numbers == number) & ((estimates > room.window) == (estimate > room.window))
+            candidates = candidates[:, ~alike]
+        return candidates
+
+    def _admissible_many(
+        self, candidates: NDArray[np.int64], queue: JobQueue, room: Room[MachineLevel]
+    ) -> Iterator[tuple[Job, int]]:
+        while candidates.size:
+            row, _, estimate = candidates[:, 0].tolist()
+            yield queue.job(row), estimate
+            candidates = self._from_first(candidates[:, 1:], queue, room)
 
     def _next(
         self, candidates: Candidates, first: int, room: Room[MachineLevel], full: dict[tuple[int, bool], bool]

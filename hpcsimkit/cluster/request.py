@@ -21,11 +21,18 @@ Places = NDArray[np.intp]
 
 
 class Shape(NamedTuple):
-    """Resource names, capacity of the empty machines, and largest amount of each resource on one machine."""
+    """Resource names, capacity of the empty machines, and what follows from it for all jobs."""
 
     resources: tuple[str, ...]
     capacity: MachineLevel
     largest: NDArray[np.int64]
+    """Largest amount of each resource on one machine."""
+    divisors: NDArray[np.float64]
+    """Amount of each resource on each machine, at least 1, by which shares of it are computed."""
+    kinds: NDArray[np.float64]
+    """Number of resources of each machine, at least 1."""
+    bare: Places
+    """Numbers of the machines without resources."""
     numbers: Places
     """Numbers of all machines."""
 
@@ -148,6 +155,12 @@ class Need:
             usable &= self.allowed
         return usable
 
+    def usable_on(self, machine: int, there: Sequence[int]) -> bool:
+        """Return whether a machine has enough for one node of a per-node request that is not exclusive."""
+        if self.allowed is not None and not self.allowed[machine]:
+            return False
+        return self.within(there)
+
     def fits(self, level: MachineLevel) -> bool:
         """Return whether the level is sufficient."""
         if self.spread:
@@ -170,7 +183,7 @@ class Need:
         return enough
 
     def within(self, supply: Sequence[int]) -> bool:
-        """Return whether a supply of each resource is sufficient for a pooled request."""
+        """Return whether a supply of each resource is sufficient for a pooled request, or for one node."""
         for k, amount in self.asked:  # noqa: SIM110 - a hot loop over all waiting jobs
             if supply[k] < amount:
                 return False

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsimkit.cluster.allocation import MachineLevel
+from hpcsimkit.cluster.allocation import MachineLevel, giving
 from hpcsimkit.cluster.request import Mask, Need, Places
 
 __all__ = ["NeedTable"]
 
 BY_MACHINES, BY_TOTALS, BY_ITSELF = range(3)
 """Type of check of a need: number of sufficient machines, totals over all machines, or its own method."""
+
+
+FEW = 4
+"""So many machines at most are looked at one by one."""
 
 
 class NeedTable:
@@ -34,7 +38,7 @@ class NeedTable:
         self._masks = np.ones((1, machines), dtype=np.bool_)  # allowed machines: all, or by constraint
         self._mask_of: dict[bytes, int] = {self._masks.tobytes(): 0}
         self._refused: set[int] = set()
-        self._refused_at: MachineLevel | None = None
+        self._refused_at: MachineLevel = np.zeros((machines, resources), dtype=np.int64)
 
     def __len__(self) -> int:
         return len(self.needs)
@@ -93,15 +97,25 @@ class NeedTable:
 
     def fitting(self, numbers: Collection[int], level: MachineLevel) -> set[int]:
         """Return the numbers of the needs that fit a level, among some."""
-        # What has not fitted does not fit while capacity only falls, as when one machine fails after another.
-        if self._refused_at is None or (level > self._refused_at).any():
-            self._refused.clear()
-        asked = sorted(number for number in numbers if number not in self._refused)
+        before = self._refused.intersection(numbers)
+        risen = giving(level > self._refused_at).tolist() if before else []
+        refused = {number for number in before if not self._may_fit(number, level, risen)}
+        asked = sorted(set(numbers) - refused)
         fits = self.fit(np.array(asked, dtype=np.int64), level).tolist() if asked else ()
         found = {number for number, enough in zip(asked, fits, strict=True) if enough}
-        self._refused.update(number for number in asked if number not in found)
+        self._refused = refused.union(asked) - found
         self._refused_at = level
         return found
+
+    def _may_fit(self, number: int, level: MachineLevel, risen: Sequence[int]) -> bool:
+        """Return whether a need that has not fitted may fit, as capacity has risen on some machines since.
+
+        It can only fit thanks to these, such as that of a job that has ended.
+        """
+        need = self.needs[number]
+        if len(risen) > FEW or _judged(need) != BY_MACHINES:
+            return bool(risen)
+        return any(need.usable_on(machine, level[machine].tolist()) for machine in risen)
 
 
 def _judged(need: Need) -> int:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -292,7 +292,14 @@ def _unknown_options(policy: Pipeline, rules: type[EventOrder]) -> Iterator[str]
 
 def _whole_of(policy: Policy) -> Any:
     """Return the module that runs a policy which is no pipeline; None for all others."""
-    return next((module for module in WHOLE if type(policy) in module.SCHEDULERS), None)
+    kind: type = type(policy)
+    return _whole_of_class(kind)
+
+
+@cache
+def _whole_of_class(kind: type) -> Any:
+    """Return the module that runs the policies of a class."""
+    return next((module for module in WHOLE if kind in module.SCHEDULERS), None)
 
 
 def _cluster(simulation: Parameters) -> AnyCluster:

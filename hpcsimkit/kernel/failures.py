@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from heapq import merge
 from operator import attrgetter
 from typing import Protocol
@@ -63,6 +63,11 @@ class FailureEvents:
     begin : int, optional
         Time before which there are no outages [s], in a begun run; by default the beginning of the run.
 
+    Attributes
+    ----------
+    incomplete : list of (Outage, int)
+        The outages that wait for nodes that are still in use, with the number of these.
+
     Raises
     ------
     UsageError
@@ -88,12 +93,12 @@ class FailureEvents:
         each = (some.outages(run.system.cluster, self._first, rng) for some in sources)
         self._coming = merge(*each, key=attrgetter("start"))
         self._begun: list[Outage] = []  # on machines: those that may not be over yet
-        self._started_on: dict[int, list[int]] = defaultdict(
-            list
-        )  # rows of the jobs that have started, by machine
+        self._capacities: list[list[int]] = [] if self._counted else run.system.cluster.capacity.tolist()
+        # Rows of the jobs that have started, by machine.
+        self._started_on: dict[int, list[int]] = defaultdict(list)
         for _, row, allocation in () if self._counted else run.system.running.entries:
             self.started(row, allocation)
-        self._incomplete: list[tuple[Outage, int]] = []  # with the number of nodes that are still in use
+        self.incomplete: list[tuple[Outage, int]] = []
         self._schedule_next()
 
     def _schedule_next(self) -> None:
@@ -111,20 +116,15 @@ class FailureEvents:
             return  # the run is over
         if self._counted:
             wanted = outage.nodes if outage.drain else self._fail_nodes(outage)
-            self._incomplete.append((outage, wanted))
+            self.incomplete.append((outage, wanted))
         else:
             if not outage.drain:
                 self._fail_machines(outage)
             self._begun.append(outage)
-            self._incomplete.append((outage, 0))
+            self.incomplete.append((outage, 0))
         self.after_end()
         run.capacity_changed()
         self._schedule_next()
-
-    @property
-    def incomplete(self) -> bool:
-        """Whether an outage waits for nodes that are still in use."""
-        return bool(self._incomplete)
 
     def started(self, row: int, allocation: Allocation) -> None:
         """Note where a job has started, so that the jobs of a machine that fails are found."""
@@ -134,17 +134,17 @@ class FailureEvents:
 
     def after_end(self) -> None:
         """Take what has become free of nodes that go out of order."""
-        if self._incomplete:
+        if self.incomplete:
             now = self._run.system.now
-            taken = [(each, self._take(each, left)) for each, left in self._incomplete if each.end > now]
-            self._incomplete = [(each, left) for each, left in taken if left]
+            taken = [(each, self._take(each, left)) for each, left in self.incomplete if each.end > now]
+            self.incomplete = [(each, left) for each, left in taken if left]
 
     def after_give(self, capacity: Allocation) -> None:
         """Take what has returned from one outage, although another one is not over or complete yet."""
         now = self._run.system.now
         self._begun = [each for each in self._begun if each.end > now]
         for outage in self._begun:
-            if self._meets(capacity, [int(each) for each in outage.machines]):
+            if _meets(capacity, {int(each) for each in outage.machines}):
                 self._take(outage, 0)
         self.after_end()
 
@@ -184,25 +184,26 @@ class FailureEvents:
     def _fail_machines(self, outage: Outage) -> None:
         """Stop the jobs on the machines of an outage."""
         run, system = self._run, self._run.system
-        machines = [int(each) for each in outage.machines]
-        free = system.free[machines].tolist() == system.cluster.capacity[machines].tolist()
-        if free and not system.suspended:
-            return  # nobody is there
+        machines = {int(each) for each in outage.machines}
+        if not system.suspended and all(map(self._is_idle, machines)):
+            return
         rows = dict.fromkeys(row for machine in machines for row in self._started_on.pop(machine, ()))
-        suspended = [row for row, had in system.suspended.items() if self._meets(had.allocation, machines)]
+        suspended = [row for row, had in system.suspended.items() if _meets(had.allocation, machines)]
         running = [row for row in rows if self._runs_on(row, machines)]
         by_start = sorted((system.jobs[row] for row in running), key=self._by_start)
         for job in (*(system.jobs[row] for row in suspended), *by_start):
             run.on_stop(job, Outcome.FAILED, True, 0)
 
-    def _runs_on(self, row: int, machines: Sequence[int]) -> bool:
+    def _is_idle(self, machine: int) -> bool:
+        """Return whether all of a machine is free."""
+        free: list[int] = self._run.system.free[machine].tolist()
+        return free == self._capacities[machine]
+
+    def _runs_on(self, row: int, machines: Set[int]) -> bool:
         """Return whether a job that has started on some machines still runs on any of them."""
         system = self._run.system
         job = system.jobs[row]
-        return job in system.running and self._meets(system.running.allocation(job), machines)
-
-    def _meets(self, allocation: Allocation, machines: Sequence[int]) -> bool:
-        return any(machine in allocation.machines for machine in machines)
+        return job in system.running and _meets(system.running.allocation(job), machines)
 
     def _take_machine(self, machine: int, outage: Outage) -> bool:
         """Take the free capacity of a machine; return whether all of it is out of order."""
@@ -211,7 +212,12 @@ class FailureEvents:
         if any(free):
             planned = isinstance(outage, PlannedOutage)
             self._run.take(Allocation([machine], np.array([free])), outage.end, planned=planned)
-        if free == system.cluster.capacity[machine].tolist():
+        if free == self._capacities[machine]:
             return True
         gone = [each.amounts[0] for _, _, each in system.gone if each.machines == (machine,)]
-        return np.array_equal(sum(gone), system.cluster.capacity[machine])
+        return np.array_equal(sum(gone), self._capacities[machine])
+
+
+def _meets(allocation: Allocation, machines: Set[int]) -> bool:
+    """Return whether an allocation has any of some machines."""
+    return not machines.isdisjoint(allocation.machines)

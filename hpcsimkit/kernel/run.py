@@ -230,7 +230,7 @@ class Run(Scheduler):
         """Let gates, outages and windows follow the end of a job."""
         if self._gated:
             self._ask_again(self.gates.after_end(job, self.system))
-        if self._failures is not None:
+        if self._failures is not None and self._failures.incomplete:
             self._failures.after_end()
         if self._gone:
             self._count_down()

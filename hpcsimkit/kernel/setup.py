@@ -448,7 +448,14 @@ OPTIONS: dict[str, Option] = {each.name: each.metadata["option"] for each in fie
 _DEFAULTS: dict[str, Any] = {each.name: each.default for each in fields(Setup)}
 
 
+_MADE: dict[str, Callable[[], Any]] = {
+    "event_order": _textbook,
+    "calendar": _empty_calendar,
+    "restart": _as_stopped,
+}
+"""Functions that return the defaults that are objects, by the name of the field."""
+
+
 def _is_default(name: str, value: Any) -> bool:
-    made = {"event_order": _textbook, "calendar": _empty_calendar, "restart": _as_stopped}.get(name)
-    default = _DEFAULTS[name] if made is None else made()
+    default = _MADE[name]() if name in _MADE else _DEFAULTS[name]
     return value is default or bool(value == default)

@@ -434,7 +434,8 @@ def row(case: tuple[str, str, str, int], found: dict[str, Any]) -> str:
     if "without" in found:
         cells.append(
             f"{found['longer']:.2f} x the time without outages ({found['without']:.3f} s); {found['starts']:.2f} x "
-            f"the starts, {found['passes']:.2f} x the passes, {found['blocked']:.2f} x those with a blocked job"
+            f"the starts, so {found['longer'] / found['starts']:.2f} x the time per start, {found['passes']:.2f} x "
+            f"the passes, {found['blocked']:.2f} x those with a blocked job"
         )
     if "wall" in found:
         cells.append(f"half of its processor time; {found['wall']:.1f} s with two workers on this machine")

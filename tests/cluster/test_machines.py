@@ -825,6 +825,34 @@ def test_needs_of_earlier_workloads_cost_later_ones_nothing(monkeypatch: pytest.
         run_on(cluster, [asked(0, 1, cpus=7), asked(0, 1, cpus=65)], FIRST_COME)
 
 
+@pytest.mark.parametrize("limit", [1, 200])
+def test_a_short_job_is_backfilled_behind_a_longer_one_with_the_same_need(limit: int) -> None:
+    """B waits for both machines. C would delay it, D behind it asks for the same and does not.
+
+    ::
+
+        AAAAAAAAAABBBBBCCC...
+        DDDDD     BBBBB
+    """
+    jobs = [asked(0, 10, cpus=4), asked(0, 5, cpus=4, nodes=2), asked(0, 20, cpus=4), asked(0, 5, cpus=4)]
+    with deep(limit):
+        assert run_on(TWO, jobs, WITH_EASY).start_time.tolist() == [0, 10, 15, 0]
+
+
+@given(st.data())
+def test_needs_that_have_not_fitted_fit_once_capacity_has_risen_enough(data: st.DataObject) -> None:
+    """The table remembers what has not fitted, and looks only at machines on which capacity has risen since."""
+    cluster = data.draw(clusters(most=6))
+    asking = data.draw(st.lists(requests(), min_size=1, max_size=6))
+    numbers = sorted({cluster.size_of(one_job(request, nodes)) for nodes, request in asking})
+    for _ in range(6):
+        level = data.draw(levels(cluster.capacity))
+        some = set(numbers) - data.draw(st.sets(st.sampled_from(numbers), max_size=1))
+        enough = cluster.needs.fit(np.array(sorted(some), dtype=np.int64), level)
+        expected = {number for number, fits in zip(sorted(some), enough.tolist(), strict=True) if fits}
+        assert cluster.needs.fitting(some, level) == expected
+
+
 # --- errors ----------------------------------------------------------------------------------------------
 
 WRONG_MACHINES: dict[str, tuple[Callable[[], Machines], str]] = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -236,7 +237,7 @@ def _trained_behind(name: str, model: str, folder: str | None, trust: Trust) -> 
 def called(factory: Callable[..., Any], part: Part) -> Any:
     """Return the object that a class or function makes of the parameters of a part."""
     try:
-        signature = inspect.signature(factory)
+        signature = _signature(factory) if isinstance(factory, type) else inspect.signature(factory)
     except ValueError:
         raise UsageError(f"{part.text!r} makes no policy: it is {factory!r}") from None
     try:
@@ -250,6 +251,12 @@ def called(factory: Callable[..., Any], part: Part) -> Any:
         elif isinstance(value, Call):
             raise UsageError(f"{part.text!r}: {name} is no order, found {value!r}")
     return importing(lambda: factory(*bound.args, **bound.kwargs), part.text, "made")
+
+
+@cache
+def _signature(kind: type) -> inspect.Signature:
+    """Return the signature of a class, read once, as that takes long."""
+    return inspect.signature(kind)
 
 
 def _order(name: str, text: str) -> Order:
