@@ -24,10 +24,10 @@ from hpcsimkit.reproductions.plans.findings import PaperFindings
 from hpcsimkit.reproductions.plans.logs import PaperLog
 from hpcsimkit.reproductions.plans.parts import Parts
 from hpcsimkit.reproductions.plans.planned import PaperReproduction, reproduction_named
-from hpcsimkit.reproductions.rlbackfilling.own import noisy
 from hpcsimkit.reproductions.scores import Scores
 from hpcsimkit.reproductions.sequences import BSLD, OF_PROMISES, Contestant, Meeting, SequenceSet
 from hpcsimkit.workloads import default_workload, write_swf
+from hpcsimkit.workloads.models.estimates import with_noise
 from tests.cli.conftest import CLI
 
 KIND: type[PaperReproduction] = reproduction_named("rlbackfilling")  # type: ignore[assignment]
@@ -400,7 +400,10 @@ def estimates(found: PaperReproduction) -> dict[str, Comparison]:
 
 def test_noise_is_a_share_of_run_times(tmp_path: Path) -> None:
     log = default_workload(np.random.default_rng(1), jobs=4000)
-    one, other = (noisy(log, share, seed=5).requested_time / log.run_time.clip(1) for share in (0.1, 1.0))
+    one, other = (
+        with_noise(log, np.random.default_rng(5), share).requested_time / log.run_time.clip(1)
+        for share in (0.1, 1.0)
+    )
     assert 1.0 <= other.min() < other.max() <= 2.5, "rounded, so short jobs may have more"
     long = log.run_time > 10_000
     assert (other[long].min(), other[long].max()) == pytest.approx((1.0, 2.0), abs=0.01)
