@@ -21,8 +21,11 @@ from tests.mutants.trial import Checkout
 
 ROOT = Path(__file__).resolve().parents[2]
 
-FOLDERS = (("kernel", "slurm", "golden"), ("policies", "cluster", "jobs", "results", "envs", "compiled"))
-"""Folders of the tests that are measured, for two processes that take about the same time."""
+FOLDERS = (
+    ("kernel", "slurm", "golden", "policies", "reproductions/test_published_rules.py"),
+    ("cluster", "jobs", "results", "envs", "compiled"),
+)
+"""Folders and files of the tests that are measured, for two processes that take about the same time."""
 
 MEASURED = ("hpcsimkit", "policies", "agents", "workloads", "tests")
 """Folders whose files decide what the tests run."""
