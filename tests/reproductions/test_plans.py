@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from hpcsimkit.errors import UsageError
+from hpcsimkit.errors import HpcsimkitError, UsageError
 from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.policies import SJF
 from hpcsimkit.reproductions.learners import Learner
@@ -168,6 +168,19 @@ def test_code_of_a_plan_needs_consent(own: Path) -> None:
         reproduction_named(str(own))([log]).contests  # noqa: B018
     contests = reproduction_named(str(own), ["mine.py"])([log]).contests
     assert [str(each.policy.order) for contest in contests for each in contest.contestants] == ["LJF()"]
+
+
+@pytest.mark.parametrize(
+    ("template", "words"),
+    [("aside.md.jinja", "has no template 'aside.md.jinja'"), ("../secret.md", "it leads elsewhere")],
+)
+def test_the_report_of_a_side_study_is_a_file_of_the_folder(own: Path, template: str, words: str) -> None:
+    """A missing one is told at once, and not after hours of runs."""
+    (own.parent / "secret.md").write_text("secret")
+    text = OWN.replace("[rates]", f'[side_studies.aside]\ntemplate = "{template}"\n\n[rates]')
+    (own / "plan.toml").write_text(text.replace("\n[logs]", '\noptions = ["aside"]\n\n[logs]', 1))
+    with pytest.raises(HpcsimkitError, match=words):
+        reproduction_named(str(own))
 
 
 def test_a_folder_without_a_plan_is_an_unknown_system(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from hpcsimkit.engine.store import Store
 from hpcsimkit.engine.task import Task
 from hpcsimkit.errors import UsageError, nearest
 from hpcsimkit.experiments.parts.trust import Trust
-from hpcsimkit.io.files import is_file
+from hpcsimkit.io.files import is_file, single_name
 from hpcsimkit.reproductions.learners import Learner, Training
 from hpcsimkit.reproductions.papers import PAPERS, SYSTEMS
 from hpcsimkit.reproductions.plans.catalogue import own_module
@@ -21,7 +21,14 @@ from hpcsimkit.reproductions.plans.comparisons import Comparison, Workshop
 from hpcsimkit.reproductions.plans.findings import PaperFindings
 from hpcsimkit.reproductions.plans.logs import Logs, PaperLogs
 from hpcsimkit.reproductions.plans.parts import KIT, Code
-from hpcsimkit.reproductions.plans.plan import Plan, PublishedTable, SideStudyPlan, StudyPlan, paper_files
+from hpcsimkit.reproductions.plans.plan import (
+    PLAN,
+    Plan,
+    PublishedTable,
+    SideStudyPlan,
+    StudyPlan,
+    paper_files,
+)
 from hpcsimkit.reproductions.rivals import RIVALS, Field, field_of
 from hpcsimkit.reproductions.scores import Joined, Scores
 from hpcsimkit.reproductions.targets import Conclusion
@@ -248,6 +255,9 @@ def reproduction_of(folder: Path, trust: Trust) -> type[PaperReproduction]:
     ``OwnReproduction`` and ``OwnFindings`` in it replace those of this module.
     """
     plan, published = paper_files(folder)
+    for study in plan.side_studies.values():
+        if not is_file(folder / single_name(study.template)):
+            raise UsageError(f"{folder / PLAN}: the folder has no template {study.template!r}")
     own, source = _own(folder), plan.source or plan.logs
     return type(
         f"{folder.name.title().replace('_', '')}Reproduction",
