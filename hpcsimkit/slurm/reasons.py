@@ -12,14 +12,33 @@ from hpcsimkit.cluster.hostlists import hostlist_of
 from hpcsimkit.jobs.job import Job
 from hpcsimkit.slurm.plan import Places, Ticket
 
-__all__ = ["CLOSED", "NONE", "PRIORITY", "RESERVED", "RESOURCES", "UNAVAILABLE", "lack_of", "reasons_of"]
+__all__ = [
+    "ARRAY_LIMIT",
+    "CLOSED",
+    "NONE",
+    "PRIORITY",
+    "RESERVED",
+    "RESOURCES",
+    "UNAVAILABLE",
+    "lack_of",
+    "reasons_of",
+]
 
 Mask = NDArray[np.bool_]
 
 NONE, PRIORITY, RESOURCES = "None", "Priority", "Resources"
 CLOSED = "Nodes required for job are DOWN, DRAINED or reserved for jobs in higher priority partitions"
 
+ARRAY_LIMIT = "JobArrayTaskLimit"
+"""Reason of the tasks of an array that its limit holds."""
+
 NOT_AVAILABLE = "ReqNodeNotAvail, "
+AT_ONCE = 10
+"""Time from the submission of a job within which Slurm makes it eligible if nothing holds it [s]."""
+
+KEPT = (NOT_AVAILABLE, ARRAY_LIMIT)
+"""Beginnings of the reasons that a job keeps behind the first one of its partition."""
+
 UNAVAILABLE, RESERVED = f"{NOT_AVAILABLE}UnavailableNodes:", f"{NOT_AVAILABLE}May be reserved for other job"
 
 
@@ -76,8 +95,8 @@ def reasons_of(
     A job that a limit holds has the reason of the limit, and blocks nobody. The first job of a partition
     that lacks nodes waits for ``Resources`` or, if jobs of other partitions have closed nodes of its own, for
     these; those behind it have ``Priority``. A new job that would start has ``None``. Of a job in
-    several partitions, Slurm keeps the last reason, but ``Priority`` replaces neither a limit nor itself, nor
-    that nodes are not available.
+    several partitions, Slurm keeps the last reason, but ``Priority`` replaces neither a limit, that of an
+    array among them, nor itself, nor that nodes are not available.
 
     Parameters
     ----------
@@ -117,7 +136,7 @@ def reasons_of(
             found[job.index] = reason
         elif part in blocked:
             known = before.get(job.index, NONE) if present == NONE else present
-            keeps = present not in (NONE, RESOURCES, CLOSED) or known.startswith(NOT_AVAILABLE)
+            keeps = present not in (NONE, RESOURCES, CLOSED) or known.startswith(KEPT)
             found[job.index] = known if keeps else PRIORITY
         elif not few and places.first(ticket, room_for(job), open_machines) is not None and not seen(job):
             found.setdefault(job.index, NONE)

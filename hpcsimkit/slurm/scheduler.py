@@ -25,7 +25,7 @@ from hpcsimkit.slurm.limits import LimitBook
 from hpcsimkit.slurm.plan import Places, Plan, Ticket
 from hpcsimkit.slurm.preemption import victims
 from hpcsimkit.slurm.queue import Waiting
-from hpcsimkit.slurm.reasons import NOT_AVAILABLE, lack_of, reasons_of
+from hpcsimkit.slurm.reasons import AT_ONCE, NOT_AVAILABLE, lack_of, reasons_of
 from hpcsimkit.slurm.rules import Rules
 
 __all__ = ["SlurmScheduler"]
@@ -332,7 +332,7 @@ class SlurmScheduler(Policy):
 
         It notes none for one that waits for a time or for other jobs first.
         """
-        if system.workload.column("recorded_held_time")[job.index] > 0:
+        if system.workload.column("recorded_held_time")[job.index] > AT_ONCE:
             return ""
         among = np.ones(len(self._places.machines), dtype=np.bool_)
         for part in self._waiting.parts_of(job.index):

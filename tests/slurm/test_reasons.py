@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.job_gates import ArrayLimits
 from hpcsimkit.slurm.order import preempting_first
 from hpcsimkit.slurm.queue import _records
-from hpcsimkit.slurm.reasons import CLOSED, NONE, PRIORITY, RESERVED, RESOURCES, UNAVAILABLE
+from hpcsimkit.slurm.reasons import ARRAY_LIMIT, CLOSED, NONE, PRIORITY, RESERVED, RESOURCES, UNAVAILABLE
 from tests.slurm.small import CONF, jobs, profile, run
 
 FULL = {"run": 900, "limit": 900, "nodes": 4, "cpus": 8}
@@ -108,6 +109,7 @@ def test_a_reservation_keeps_a_job_from_nodes_as_it_comes_and_it_keeps_that_reas
 
 
 def test_a_job_that_waits_for_another_first_is_not_looked_at_as_it_comes(tmp_path: Path) -> None:
+    """The third one is eligible a second after it came, as tasks of arrays are: nothing has held it."""
     each = jobs(
         FULL | {"run": 100, "limit": 250},
         {"at": 1, "nodes": 3, "cpus": 8, "limit": 200},  # the head
@@ -115,7 +117,7 @@ def test_a_job_that_waits_for_another_first_is_not_looked_at_as_it_comes(tmp_pat
         {"at": 2, "nodes": 4, "cpus": 1, "limit": 600},
     )
     each = Workload(
-        {**each.columns, "recorded_held_time": [-1, -1, 0, 7]}, resources=each.resources, labels=each.labels
+        {**each.columns, "recorded_held_time": [-1, -1, 1, 30]}, resources=each.resources, labels=each.labels
     )
     calendar = {"calendar": Calendar([Window(300, 900, machines=("n1", "n2"))])}
     assert _reasons(tmp_path, each, 5, **calendar) == ["", RESOURCES, RESERVED, PRIORITY]
@@ -211,7 +213,27 @@ def test_gates_have_their_own_reasons(tmp_path: Path) -> None:
     of_array = Workload(columns, resources=each.resources, labels=each.labels)
     found = _reasons(tmp_path, of_array, 4, gates=(ArrayLimits(),))
     assert found == ["", RESOURCES, RESOURCES, RESOURCES]
-    assert _reasons(tmp_path, of_array, 1000, gates=(ArrayLimits(),)) == ["", "", *["JobArrayTaskLimit"] * 2]
+    assert _reasons(tmp_path, of_array, 1000, gates=(ArrayLimits(),)) == ["", "", *[ARRAY_LIMIT] * 2]
+
+
+def test_tasks_that_their_limit_has_held_keep_this_reason_behind_others(tmp_path: Path) -> None:
+    """At 40 s the first task has ended, and the others wait behind a head; at 1000 s, they are the first."""
+    task = {"cpus": 8, "run": 30, "limit": 1000, "on": "n"}
+    each = jobs(
+        FULL | {"nodes": 3, "on": "n"},
+        *[task] * 3,
+        {"at": 20, "nodes": 4, "cpus": 6, "on": "n", "qos": "high", "run": 600, "limit": 600},
+    )
+    columns = {**each.columns, "array_job": [-1, 7, 7, 7, -1], "array_limit": [-1, 1, 1, 1, -1]}
+    of_array = Workload(columns, resources=each.resources, labels=each.labels)
+    limited = {"gates": (ArrayLimits(),)}
+    assert _reasons(tmp_path, of_array, 40, **limited) == ["", "", *[ARRAY_LIMIT] * 2, RESOURCES]
+    assert _reasons(tmp_path, of_array, 1000, **limited) == ["", "", *[RESOURCES] * 2, ""]
+    # On record, where the limit let the tasks come only when it was their turn.
+    recorded = {"submit_time": [0, 0, 30, 30, 20], "recorded_held_time": [0, 0, 30, 30, 1]}
+    of_array = replace(of_array, columns={**of_array.columns, **recorded})
+    found = _reasons(tmp_path, of_array, 40, **limited)
+    assert found == ["", "", *[ARRAY_LIMIT] * 2, RESOURCES]
 
 
 def test_advice_names_the_reasons_of_jobs_and_of_requests(tmp_path: Path) -> None:

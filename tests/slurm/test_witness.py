@@ -45,7 +45,8 @@ def test_starts_and_plans(tmp_path: Path) -> None:
     (tmp_path / "day.sacct").write_text(
         "JobID|State|Start\n7|PREEMPTED|50\n7|COMPLETED|90\n8|PENDING|Unknown\n"
     )
-    assert _starts(tmp_path / "day.sacct") == {"7": 50}
+    assert _starts(tmp_path / "day.sacct", at=50) == {"7": 50}
+    assert _starts(tmp_path / "day.sacct", at=51) == {"7": 90}
     lines = ["heading", *(f"{job}|cpu|u|a|q|{state}|1|1|1|0|{start}|r" for job, state, start in (
         ("8", "PENDING", "2026-11-28T05:00:00"), ("9", "PENDING", "N/A"), ("7", "RUNNING", "2026-11-28T04:00:00"),
     ))]  # fmt: skip

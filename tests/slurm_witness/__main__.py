@@ -376,13 +376,13 @@ def _windows(case: Case, snapshot: Path, log: Path, futures: int) -> pandas.Data
     try:
         found = ask(question).table
     except UsageError:  # no job waits
-        return pandas.DataFrame(columns=["truth"])
-    truth, planned = _starts(log), _planned(snapshot / "squeue.txt")
+        return pandas.DataFrame(columns=["truth", "planned", "middle", "as_requested", "low", "high"])
+    truth, planned = _starts(log, at), _planned(snapshot / "squeue.txt")
     table = found.assign(
         truth=[truth.get(job, -1) for job in found["job_id"]],
         planned=[planned.get(job, -1) for job in found["job_id"]],
     )
-    return table[table["truth"] >= at]
+    return table[table["truth"] >= 0]
 
 
 def _advice(which: str, table: pandas.DataFrame) -> Iterator[str]:
@@ -402,15 +402,15 @@ def _error(table: pandas.DataFrame, column: str) -> float:
     return float((table[column] - table["truth"]).abs().mean())
 
 
-def _starts(log: Path) -> dict[str, int]:
-    """Return the start of each job on record."""
+def _starts(log: Path, at: int) -> dict[str, int]:
+    """Return the first start of each job on record from a time on [s]."""
     heading, *lines = log.read_text().splitlines()
     names = heading.split("|")
     first, start = names.index("JobID"), names.index("Start")
     found: dict[str, int] = {}
     for line in lines:
         cells = line.split("|")
-        if cells[start].isdecimal():
+        if cells[start].isdecimal() and int(cells[start]) >= at:
             found.setdefault(cells[first], int(cells[start]))
     return found
 

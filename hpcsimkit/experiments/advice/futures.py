@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -26,6 +26,7 @@ from hpcsimkit.kernel.simulators import taking
 from hpcsimkit.kernel.stage import Hearing
 from hpcsimkit.kernel.system import System
 from hpcsimkit.results.result import Result
+from hpcsimkit.slurm.reasons import ARRAY_LIMIT, AT_ONCE
 from hpcsimkit.slurm.rules import Rules
 from hpcsimkit.slurm.scheduler import SlurmScheduler
 
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 __all__ = ["Futures", "Moment", "with_request"]
 
 Integers = NDArray[np.int64]
+Mask = NDArray[np.bool_]
 Columns = Mapping[str, Any]
 FairShares = Mapping[tuple[str, str], float]
 
@@ -43,9 +45,6 @@ MARGIN = 600
 
 MEMORY = 60 * DAY
 """Time for which ended jobs stay in the past of a policy that has a memory [s]."""
-
-
-ARRAY_LIMIT = "JobArrayTaskLimit"
 
 NO_ARRIVALS = np.zeros((2, 0), dtype=np.int64)
 """Rows and times of no jobs that arrive."""
@@ -192,7 +191,9 @@ class Futures:
         if not isinstance(policy, SlurmScheduler):
             return [""] * len(moment.waiting)
         since = int(self._jobs.submit_time[moment.waiting].min(initial=moment.at))
-        asked = _Asked(policy.profile, moment.at, fair_shares or {}, since)
+        last = len(moment.past) + len(moment.active)
+        limited = last - len(moment.waiting) + np.flatnonzero(self._limited_before(moment))
+        asked = _Asked(policy.profile, moment.at, fair_shares or {}, since, limited.tolist())
         rows, times = NO_ARRIVALS
         held = self._run(moment, self._ready(moment).begun, self._longest(moment), rows, times, asked).held
         told: dict[int, str] = {}
@@ -201,9 +202,20 @@ class Futures:
             pairs = [*zip(held.job[then].tolist(), held.reason[then].tolist(), strict=True)]
             told = dict(reversed(pairs))  # the first reason: the end of the run is of no interest
         told |= asked.told
-        last = len(moment.past) + len(moment.active)
         found = [told.get(row, "") for row in range(last - len(moment.waiting), last)]
         return found if "array_job" not in self._jobs.columns else self._of_arrays(moment.waiting, found)
+
+    def _limited_before(self, moment: Moment) -> Mask:
+        """Return a mask of the waiting jobs that the limit of an array has held: Slurm keeps this reason.
+
+        On record, such a task is eligible later than it was submitted.
+        """
+        limited = self._jobs.column("array_limit") >= 0
+        found = limited & (self._jobs.column("recorded_held_time") > AT_ONCE)
+        held = self.result.held
+        if held is not None:
+            found[held.job[(held.reason == ARRAY_LIMIT) & (held.start < moment.at)]] = True
+        return found[moment.waiting]
 
     def _of_arrays(self, waiting: Integers, found: list[str]) -> list[str]:
         """Return reasons in which the tasks of an array, one record of Slurm, have that of the first one."""
@@ -335,12 +347,15 @@ class Futures:
 class _Asked(SlurmScheduler):
     """Slurm as configured, which says why jobs wait at a time, and then rejects all, so that the run ends.
 
-    With a calendar, it follows the reasons from an earlier time on, as jobs keep some of them.
+    With a calendar, it follows the reasons from an earlier time on, as jobs keep some of them. Those that the
+    limit of an array has held are given.
     """
 
-    def __init__(self, profile: Rules, at: int, fair_shares: FairShares, since: int) -> None:
+    def __init__(
+        self, profile: Rules, at: int, fair_shares: FairShares, since: int, limited: Sequence[int]
+    ) -> None:
         super().__init__(profile)
-        self.at, self.fair_shares, self.since = at, fair_shares, since
+        self.at, self.fair_shares, self.since, self.limited = at, fair_shares, since, limited
         self.told: dict[int, str] = {}
         self._asked = False
 
@@ -369,7 +384,8 @@ class _Asked(SlurmScheduler):
     def schedule(self, system: System) -> None:
         """Tell the reasons of the main loop."""
         if system.now == self.at and not self._asked:
-            self.told = self.reasons(system, self.fair_shares, self.told, settled=True)
+            before = self.told | dict.fromkeys(self.limited, ARRAY_LIMIT)
+            self.told = self.reasons(system, self.fair_shares, before, settled=True)
             self._asked = True
         for job in list(system.queue):
             system.reject(job)

@@ -18,6 +18,7 @@ from hpcsimkit.engine.engines import Engine
 from hpcsimkit.engine.store import Store
 from hpcsimkit.engine.task import Task, Tell
 from hpcsimkit.errors import UsageError
+from hpcsimkit.experiments.advice.arrivals import DAY
 from hpcsimkit.experiments.advice.futures import Futures, Moment, with_request
 from hpcsimkit.experiments.advice.live import Live, live_case, recorded_result
 from hpcsimkit.experiments.advice.request import request_columns
@@ -403,10 +404,15 @@ class AdviceQuestion(OfCases):
         return {}
 
     def earlier(self, futures: Futures) -> list[Moment]:
-        """Return earlier times at which jobs waited whose starts are all known at the time in question."""
+        """Return earlier times at which jobs waited whose starts are all known at the time in question.
+
+        A log of less than a day has none: of its times, those with the short waits would be chosen.
+        """
         result, at = futures.result, self.second
         rng = np.random.default_rng([self.case.setup.seed, 0])
         first = int(result.submit_time.min())
+        if at - first < DAY:
+            return []
         found: list[Moment] = []
         for share in (RECENT, 1.0):
             for each in rng.integers(at - int(share * (at - first)), at + 1, 50 * self.calibration).tolist():
