@@ -20,6 +20,7 @@ from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.begun import begun_at
 from hpcsimkit.kernel.simulation import Simulation
 from hpcsimkit.results.placements import Placements
+from hpcsimkit.results.result import Result
 from hpcsimkit.workloads import read_job_table
 from tests.compiled.test_equality import ORDERS, SHARED, SHARES, assert_equal_schedules, by_shares, uncompiled
 from tests.drawn import examples
@@ -51,10 +52,11 @@ PREDICTED = ["easy++", "easy+last-two", "greedy+last-two", "conservative+last-tw
 WINDOWS = ["", "", "+window(1)", "+window(3)"]
 
 
-def assert_equal_results(jobs: Workload, policy: Any, cluster: Any, **parameters: Any) -> None:
+def assert_equal_results(jobs: Workload, policy: Any, cluster: Any, **parameters: Any) -> Result:
     policy = make(policy) if isinstance(policy, str) else policy
     found, reference = assert_equal_schedules(jobs, policy, cluster=cluster, **parameters)
     assert_equal_placements(found.placements, reference.placements)
+    return found
 
 
 def assert_equal_placements(found: Placements | None, expected: Placements | None) -> None:
