@@ -26,7 +26,7 @@ class PastArrivals:
     Each week to come is one of the last weeks, as a whole, so that bursts of submissions and the habits of
     users stay together. If the log is shorter than a week, days take the place of weeks. If it is shorter
     than a day, it does not tell whether submissions go on: in one half of the draws, none come. In the other
-    half it is repeated for a time that is drawn, and is longer than the log in one half of them.
+    half it is repeated for a time that is drawn, once at most.
 
     Parameters
     ----------
@@ -75,7 +75,8 @@ class PastArrivals:
 def _time_left(length: int, rng: np.random.Generator) -> float:
     """Draw for how long something goes on that is known for some time, and not for how long in all [s].
 
-    It is over with a probability of one half. If it is not, the time up to now is any share of the whole.
+    It is over with a probability of one half. If it is not, the time up to now is any share of the whole, but
+    it lasts no longer than it has until now.
     """
     share = 2 * rng.random() - 1
-    return 0.0 if share <= 0 else length * (1 / share - 1)
+    return 0.0 if share <= 0 else length * min(1 / share - 1, 1.0)
