@@ -219,7 +219,10 @@ def _limits_of(log: state.Limits, rows: Integers) -> state.Limits:
     return log._replace(
         asked=np.take(log.asked, rows, axis=1),
         has=np.zeros((len(log.source), len(rows))),
-        **{name: getattr(log, name).copy() for name in ("running", "minutes", "jobs", "counted_at")},
+        **{
+            name: getattr(log, name).copy()
+            for name in ("running", "minutes", "jobs", "counted_at", "changed_at")
+        },
     )
 
 

@@ -5,14 +5,16 @@ place before that of the last plan. It has none now, either, on a machine on whi
 not then: no job has started or ended there, and all jobs that had a place there and came before this one have
 it still. So only its own machines are searched, and those that have *more room* than in the last plan. A job
 without a place in the window of the last plan has none in the present one, either, unless something ends in
-what the window has moved on. It only affects the time that a backfill takes.
+what the window has moved on. Its own machines still have its place unless they are *fuller*: a job has
+started there, or one has a place there that had none, or another one, or came later. It only affects the time
+that a backfill takes.
 """
 
 from __future__ import annotations
 
 from hpcsimkit.compiled.compilation import machine_code, separate
 from hpcsimkit.compiled.needs import MASK, NODES
-from hpcsimkit.compiled.slurm_places import NEVER, choose, first_on, first_place, remember
+from hpcsimkit.compiled.slurm_places import NEVER, choose, first_on, first_place, remember, slot_of
 from hpcsimkit.compiled.slurm_state import (
     BEFORE,
     CHANGES,
@@ -36,12 +38,6 @@ from hpcsimkit.compiled.slurm_state import (
     Run,
 )
 
-UNKNOWN = -1
-"""A place that is to be searched for."""
-
-MOST_ROOMIER = 16
-"""Largest number of machines with more room that are searched one by one."""
-
 
 @separate
 def begin_like_last(nodes: Nodes, run: Run, now: int, before: int) -> None:
@@ -56,7 +52,8 @@ def begin_like_last(nodes: Nodes, run: Run, now: int, before: int) -> None:
     counters[NEW_PLANNED] = counters[NEW_PARTS] = counters[LOOKED_AT] = counters[ROOMIER] = 0
     for machine in range(len(nodes.lacking)):
         nodes.lacking[machine] = 0
-        if nodes.changed_at[machine] > counters[PLAN_CHANGES]:
+        nodes.fuller[machine] = nodes.changed_at[machine] > counters[PLAN_CHANGES]
+        if nodes.fuller[machine]:
             _note_lack(nodes, machine, 1)
     place = 0
     while place < run.counters[RUNNING] and run.expected[0, place] <= now:  # they end later than expected
@@ -94,29 +91,38 @@ def note_end(nodes: Nodes, end: int) -> None:
 @separate
 def place_like_last(nodes: Nodes, number: int, ticket: int, length: int, now: int, before: int) -> int:
     """Return what ``first_place`` does, from the last plan as far as possible; the allocation is chosen."""
-    counters = nodes.counters
-    entry = nodes.planned_as[ticket]
-    last = nodes.plans[1 - counters[LAST_PLAN]]
-    if counters[POOLED] or entry >= counters[LAST_PLANNED] or last[TICKET, entry] != ticket:
-        return first_place(nodes, number, length, now, before)
-    if entry < counters[LOOKED_AT]:  # it has been passed, as other jobs come before it now
+    counters, entry = nodes.counters, nodes.planned_as[ticket]
+    last = 1 - counters[LAST_PLAN]
+    if counters[POOLED] or entry >= counters[LAST_PLANNED] or nodes.plans[last, TICKET, entry] != ticket:
+        found = first_place(nodes, number, length, now, before)
+        _note_fuller(nodes, found)
+        return int(found)
+    behind = entry >= counters[LOOKED_AT]  # those that came before it then do so now, or have no place yet
+    if not behind:  # it has been passed, as other jobs come before it now
         _note_place(nodes, entry, -1)
     for passed in range(counters[LOOKED_AT], entry):
         _note_place(nodes, passed, 1)
     counters[LOOKED_AT] = max(counters[LOOKED_AT], entry + 1)
-    found = UNKNOWN
-    if last[SINCE, entry] > now and counters[ROOMIER] <= MOST_ROOMIER:
-        if nodes.levels.needs[number, NODES] == 1:
-            found = _again_on_one(nodes, number, entry, length, now)
-        else:
-            found = _again_on_several(nodes, number, entry, length, now)
-    if found == UNKNOWN:
+    since = nodes.plans[last, SINCE, entry]
+    if since <= now:
         found = first_place(nodes, number, length, now, before)
-    elif found > now:
-        remember(nodes, number, length, found)
-    if found != last[SINCE, entry] or not _is_equal(nodes, entry):
+    elif nodes.levels.needs[number, NODES] == 1:
+        found = _again_on_one(nodes, number, entry, length, now, before, behind)
+    else:
+        found = _again_on_several(nodes, number, entry, length, now, before, behind)
+    # A job that starts takes what it needs of its machines, and a planned one has them for itself.
+    if found <= now or found != since or not _is_equal(nodes, entry):
         _note_place(nodes, entry, 1)
+        _note_fuller(nodes, found)
     return int(found)
+
+
+@machine_code
+def _note_fuller(nodes: Nodes, found: int) -> None:
+    """Note that the machines that were chosen may have more than in the last plan, if there is a place."""
+    if found < NEVER:
+        for chosen in range(nodes.counters[CHOSEN]):
+            nodes.fuller[nodes.chosen[chosen, 0]] = 1
 
 
 @machine_code
@@ -140,6 +146,8 @@ def _is_equal(nodes: Nodes, entry: int) -> bool:
     """Return whether the machines that were chosen are those of a place of the last plan."""
     plan = 1 - nodes.counters[LAST_PLAN]
     first = nodes.plans[plan, FIRST_PART, entry]
+    if nodes.plans[plan, SINCE, entry] == NEVER:
+        return True
     if _end_of(nodes, entry) - first != nodes.counters[CHOSEN]:
         return False
     for chosen in range(nodes.counters[CHOSEN]):
@@ -148,55 +156,112 @@ def _is_equal(nodes: Nodes, entry: int) -> bool:
     return True
 
 
-@separate
-def _again_on_one(nodes: Nodes, number: int, entry: int, length: int, now: int) -> int:
-    """Return the time from which a job on one machine has a place, as ``first_place``; -1 if it is not known.
+@machine_code
+def _first_bound(nodes: Nodes, since: int) -> int:
+    """Return a time before which machines without more room have no place for a job of the last plan [s].
 
-    It is on its own machine of the last plan, or on one with more room and earlier.
+    That is its place. If it had none in the window of then, it has none on what the window has moved on in
+    which nothing ends, either: a place begins now, or at an end.
+    """
+    if since < NEVER:
+        return since
+    return int(nodes.counters[LAST_BEFORE] if nodes.counters[LATE_ENDS] else nodes.counters[BEFORE])
+
+
+@separate
+def _again_on_one(
+    nodes: Nodes, number: int, entry: int, length: int, now: int, before: int, behind: bool
+) -> int:
+    """Return the time from which a job on one machine has a place, as ``first_place``.
+
+    It is on its own machine of the last plan, or on one with more room and earlier. If not, the search goes
+    on from the place of the last plan.
     """
     plan, mask, counters = 1 - nodes.counters[LAST_PLAN], nodes.levels.needs[number, MASK], nodes.counters
-    since, best, found = nodes.plans[plan, SINCE, entry], -1, NEVER
+    since, best, found, slot = nodes.plans[plan, SINCE, entry], -1, NEVER, slot_of(nodes, number)
+    bound = _first_bound(nodes, since)
     if since < NEVER:
         best = nodes.plan_parts[plan, nodes.plans[plan, FIRST_PART, entry]]
-        found = first_on(nodes, number, best, length, since, since + 1)
-    bound = min(since, counters[BEFORE])
+        if _is_kept(nodes, number, slot, best, length, since, behind):
+            found = since
     for place in range(counters[ROOMIER]):
         machine = nodes.roomier[place]
         if nodes.is_member[mask, machine]:
             # At the same time, the first machine is taken.
             until = min(found, bound) + (found <= bound and machine < best)
-            other = first_on(nodes, number, machine, length, now, until)
+            other = first_on(nodes, number, slot, machine, length, now, until)
             if other < NEVER:
                 found, best = other, machine
     if found == NEVER:
-        return NEVER if since == NEVER and not counters[LATE_ENDS] else UNKNOWN
+        return _search_from(nodes, number, length, now, bound, before)
     counters[CHOSEN] = 0
     choose(nodes, number, best)
+    if found > now:
+        remember(nodes, number, length, found)
     return int(found)
 
 
 @separate
-def _again_on_several(nodes: Nodes, number: int, entry: int, length: int, now: int) -> int:
-    """Return the time of the last plan if a job on several machines has its place of then; -1 if not."""
+def _again_on_several(
+    nodes: Nodes, number: int, entry: int, length: int, now: int, before: int, behind: bool
+) -> int:
+    """Return the time from which a job on several machines has a place, as ``first_place``.
+
+    It is that of the last plan unless machines with more room have an earlier one, from which on it is
+    searched for.
+    """
     plan, counters = 1 - nodes.counters[LAST_PLAN], nodes.counters
-    since, mask = nodes.plans[plan, SINCE, entry], nodes.levels.needs[number, MASK]
+    since, mask, slot = (
+        nodes.plans[plan, SINCE, entry],
+        nodes.levels.needs[number, MASK],
+        slot_of(nodes, number),
+    )
     first, end = nodes.plans[plan, FIRST_PART, entry], _end_of(nodes, entry)
-    counters[CHOSEN], last, bound = 0, -1, min(since, counters[BEFORE])
-    if since == NEVER and counters[LATE_ENDS]:
-        return UNKNOWN
+    bound, last, kept = _first_bound(nodes, since), -1, since < NEVER
+    counters[CHOSEN] = 0
     for part in range(first, end):
         last = nodes.plan_parts[plan, part]
-        if first_on(nodes, number, last, length, since, since + 1) == NEVER:
-            return UNKNOWN
+        kept &= _is_kept(nodes, number, slot, last, length, since, behind)
         choose(nodes, number, last)
+    soonest, earlier = bound, False
     for place in range(counters[ROOMIER]):
         machine = nodes.roomier[place]
         if nodes.is_member[mask, machine]:
             # At the same time, the first machines are taken.
-            until = bound + (machine < last and not _is_chosen(nodes, machine))
-            if first_on(nodes, number, machine, length, now, until) < NEVER:
-                return UNKNOWN
+            until = soonest + (
+                kept and soonest == since and machine < last and not _is_chosen(nodes, machine)
+            )
+            other = first_on(nodes, number, slot, machine, length, now, until)
+            if other < NEVER:
+                soonest, earlier = other, True
+    if not kept:
+        return _search_from(nodes, number, length, now, soonest, before)
+    if earlier:
+        return _search_from(nodes, number, length, now, soonest, since + 1)
+    if since > now:
+        remember(nodes, number, length, since)
     return int(since)
+
+
+@machine_code
+def _is_kept(
+    nodes: Nodes, number: int, slot: int, machine: int, length: int, since: int, behind: bool
+) -> bool:
+    """Return whether a machine still has a place of the last plan, with nothing that it had not then."""
+    if behind and not nodes.fuller[machine]:
+        return True
+    return bool(first_on(nodes, number, slot, machine, length, since, since + 1) < NEVER)
+
+
+@machine_code
+def _search_from(nodes: Nodes, number: int, length: int, now: int, soonest: int, before: int) -> int:
+    """Return the first place between a time before which there is none and another one [s]."""
+    after, found = max(soonest, now), NEVER
+    if after < before:
+        found = first_place(nodes, number, length, after, before)
+    if (found == after or after >= before) and found > now:  # the search remembers later ones
+        remember(nodes, number, length, found)
+    return int(found)
 
 
 @machine_code

@@ -11,7 +11,7 @@ from hpcsimkit.compiled.needs import MINUS, NOW, PLUS
 from hpcsimkit.compiled.running import expect, forget, pop, push
 from hpcsimkit.compiled.slurm_groups import place_with_a_group
 from hpcsimkit.compiled.slurm_last_plan import begin_like_last, keep_place, note_end, place_like_last
-from hpcsimkit.compiled.slurm_limits import enter_end, enter_start, explain, reason_of, write_in_log
+from hpcsimkit.compiled.slurm_limits import enter_end, enter_start, explain, holds, reason_of, write_in_log
 from hpcsimkit.compiled.slurm_places import (
     NEVER,
     choose_free,
@@ -22,6 +22,7 @@ from hpcsimkit.compiled.slurm_places import (
     may_start,
     occupy,
     reserve,
+    still_may_start,
 )
 from hpcsimkit.compiled.slurm_priority import (
     begin_usage,
@@ -404,9 +405,13 @@ def _refuse_for_ever(jobs: Jobs, limits: Limits, run: Run, now: int) -> None:
 
 @machine_code
 def _may_start(jobs: Jobs, limits: Limits, run: Run, ticket: int, now: int) -> bool:
-    """Return whether no limit holds a ticket; one that does is its reason."""
-    reason = reason_of(jobs, limits, run, ticket, now, False)
-    explain(run, jobs.row[ticket], now, reason)
+    """Return whether no limit holds a ticket; one that does is its reason.
+
+    Where only starts are asked for, nobody reads the reasons.
+    """
+    reason = holds(jobs, limits, run, ticket, now)
+    if run.counters[ASKED] < 0:
+        explain(run, jobs.row[ticket], now, reason)
     return reason == 0
 
 
@@ -571,7 +576,7 @@ def _note_candidates(jobs: Jobs, limits: Limits, nodes: Nodes, run: Run, now: in
         ticket = run.listed[position]
         if run.state[jobs.row[ticket]] != WAITING or not fits_free(nodes, run, jobs.need[ticket]):
             continue
-        if not reason_of(jobs, limits, run, ticket, now, False):
+        if not holds(jobs, limits, run, ticket, now):
             run.other[candidates] = position
             candidates += 1
     nodes.counters[CHECKED] = -1
@@ -592,8 +597,8 @@ def _without_late_ones(jobs: Jobs, nodes: Nodes, run: Run, candidates: int, posi
         ticket = run.listed[last]
         row = jobs.row[ticket]
         length = jobs.requested_time[row]
-        if nodes.counters[CHECKED] == last and nodes.counters[SOONEST] >= now + length:
-            return candidates  # nothing has been planned since that concerns it
+        if nodes.counters[CHECKED] == last and still_may_start(nodes, jobs.need[ticket], length, now):
+            return candidates
         if run.state[row] == WAITING and may_start(nodes, jobs.need[ticket], length, now):
             nodes.counters[CHECKED], nodes.counters[SOONEST] = last, NEVER
             return candidates
@@ -617,8 +622,12 @@ def _is_passed_over(clocks: Clocks, jobs: Jobs, run: Run, ticket: int) -> bool:
         or (clocks.bf_max_job_assoc and run.of_place[place] >= clocks.bf_max_job_assoc)
     ):
         return True
-    run.of_part[part] += 1
-    run.of_user[user] += 1
-    run.of_user_part[both] += 1
-    run.of_place[place] += 1
+    if clocks.bf_max_job_part:
+        run.of_part[part] += 1
+    if clocks.bf_max_job_user:
+        run.of_user[user] += 1
+    if clocks.bf_max_job_user_part:
+        run.of_user_part[both] += 1
+    if clocks.bf_max_job_assoc:
+        run.of_place[place] += 1
     return False

@@ -40,6 +40,7 @@ from hpcsimkit.compiled.slurm_state import (
     SECOND,
     SOONEST,
     STEPS,
+    WITNESS,
     Clocks,
     Nodes,
     Run,
@@ -48,6 +49,12 @@ from hpcsimkit.compiled.state import Integers
 
 NEVER = cast(int, np.int64(2**62))
 """A time after all events [s]."""
+
+NOW_ON = 0
+"""Value of :attr:`Nodes.enough` for a machine that has enough now."""
+
+FITS_AT, FITS, FITTING = range(3)
+"""Rows of :attr:`Nodes.fits`."""
 
 
 # --- levels ------------------------------------------------------------------------------------------------
@@ -179,10 +186,31 @@ def lacks_open_nodes(nodes: Nodes, run: Run, part: int, number: int) -> bool:
 @machine_code
 def fits_free(nodes: Nodes, run: Run, number: int) -> bool:
     """Return whether a request fits the free machines, none of which is closed."""
-    changes = nodes.counters[CHANGES]
-    if nodes.fits[0, number] != changes:
-        nodes.fits[0, number], nodes.fits[1, number] = changes, choose_free(nodes, run, number)
-    return bool(nodes.fits[1, number])
+    fits, changes = nodes.fits, nodes.counters[CHANGES]
+    if fits[FITS_AT, number] != changes:
+        if not _fits_as_before(nodes, number):
+            fits[FITS, number] = choose_free(nodes, run, number)
+            fits[FITTING, number] = nodes.chosen[0, 0]
+        fits[FITS_AT, number] = changes
+    return bool(fits[FITS, number])
+
+
+@separate
+def _fits_as_before(nodes: Nodes, number: int) -> bool:
+    """Return whether what was found about a request and the free machines is known to hold still.
+
+    One that did not fit only does so once a job has ended on its machines. One for a single node fits as long
+    as the machine that was chosen has enough.
+    """
+    fits, needs = nodes.fits, nodes.levels.needs
+    mask, since = needs[number, MASK], fits[FITS_AT, number]
+    if fits[FITS, number] == 1:
+        machine, single = fits[FITTING, number], needs[number, NODES] == 1 and not needs[number, SPREAD]
+        return bool(single) and _has(nodes, nodes.levels.levels[NOW], machine, number, machine)
+    for place in range(nodes.first_member[mask], nodes.first_member[mask + 1]):
+        if nodes.changed_at[nodes.members[place]] > since:
+            return False
+    return True
 
 
 # --- the plan ----------------------------------------------------------------------------------------------
@@ -327,17 +355,18 @@ def edge_after(nodes: Nodes, time: int, count: int) -> int:
 
 
 @separate
-def first_place(nodes: Nodes, number: int, length: int, now: int, before: int) -> int:
-    """Return the first time from which a job fits for a length, if it is before another one [s].
+def first_place(nodes: Nodes, number: int, length: int, after: int, before: int) -> int:
+    """Return the first time between two from which a job fits for a length [s].
 
-    Its allocation is chosen. Returns a time after all events if there is none. Mirrors ``Plan.first_place``.
+    Its allocation is chosen. Returns a time after all events if there is none. Mirrors ``Plan.first_place``:
+    the job has no place before the first of the two times.
     """
-    after, found = _soonest(nodes, number, length, now), NEVER
+    after, found = _soonest(nodes, number, length, after), NEVER
     if after < before:
         if nodes.levels.needs[number, SPREAD]:
             found = _first_pooled(nodes, number, length, after, before)
         else:
-            slot = _slot(nodes, number, length)
+            slot = _begin_search(nodes, number, length)
             if nodes.levels.needs[number, NODES] == 1:
                 found = _first_of_one(nodes, number, slot, length, after, before)
             else:
@@ -349,20 +378,36 @@ def first_place(nodes: Nodes, number: int, length: int, now: int, before: int) -
 
 @separate
 def may_start(nodes: Nodes, number: int, length: int, now: int) -> bool:
-    """Return whether a job has a place in the plan from now on for a length [s]; true of pooled requests."""
+    """Return whether a job has a place in the plan from now on for a length [s]; true of pooled requests.
+
+    The last machine of the place is noted.
+    """
     mask, wanted, found = nodes.levels.needs[number, MASK], nodes.levels.needs[number, NODES], 0
     if nodes.levels.needs[number, SPREAD]:
         return True
-    _want(nodes, number)
+    slot = slot_of(nodes, number)
     for place in range(nodes.first_member[mask], nodes.first_member[mask + 1]):
         machine = nodes.members[place]
-        if nodes.levels.needs[number, EXCLUSIVE]:
-            _want_all(nodes, number, machine)
-        if _has_wanted(nodes, machine) and _is_unplanned(nodes, machine, now + length):
+        if _is_unplanned(nodes, machine, now + length) and not enough_on(nodes, number, slot, machine):
             found += 1
             if found == wanted:
+                nodes.counters[WITNESS] = machine
                 return True
     return False
+
+
+@machine_code
+def still_may_start(nodes: Nodes, number: int, length: int, now: int) -> bool:
+    """Return whether a job that had a place from now on has it still, as far as that is known.
+
+    That is so if all that has been planned since begins later. Or its only machine is still unplanned, and no
+    job has started, which would have set the first beginning to now.
+    """
+    soonest = nodes.counters[SOONEST]
+    if soonest >= now + length:
+        return True
+    single = nodes.levels.needs[number, NODES] == 1 and not nodes.levels.needs[number, SPREAD]
+    return bool(single) and soonest > now and _is_unplanned(nodes, nodes.counters[WITNESS], now + length)
 
 
 @machine_code
@@ -373,63 +418,76 @@ def _is_unplanned(nodes: Nodes, machine: int, end: int) -> bool:
 
 
 @machine_code
-def _slot(nodes: Nodes, number: int, length: int) -> int:
-    """Return where the search for a request begins: where that for an equal or lesser one ended."""
+def _slot(nodes: Nodes, number: int) -> int:
+    """Return the slot of a request; there is one for each, unless they are very many."""
+    return number if number < nodes.slots.shape[1] else number % nodes.slots.shape[1]
+
+
+@machine_code
+def slot_of(nodes: Nodes, number: int) -> int:
+    """Return the slot of a request; what is known of when machines have enough for another one is lost."""
+    slot = _slot(nodes, number)
+    if nodes.slots[ENOUGH_FOR, slot] != number:
+        nodes.slots[ENOUGH_FOR, slot] = number
+        for machine in range(len(nodes.tail)):
+            nodes.enough[slot, machine], nodes.enough_at[slot, machine] = NEVER, -1
+    return slot
+
+
+@machine_code
+def enough_on(nodes: Nodes, number: int, slot: int, machine: int) -> int:
+    """Return from when on a machine has enough for a node of a request, as running jobs end; 0: from now on.
+
+    What is known of a machine holds until a job starts or ends on it, or should have ended.
+    """
+    enough = nodes.enough[slot, machine]
+    late = 0 < enough <= nodes.steps[machine, AT]
+    if late or nodes.enough_at[slot, machine] < nodes.changed_at[machine]:
+        enough = _note_enough(nodes, number, slot, machine)
+    return int(enough)
+
+
+@separate
+def _note_enough(nodes: Nodes, number: int, slot: int, machine: int) -> int:
+    """Note from when on a machine has enough for a node of a request, and return it."""
+    step, enough = machine, NEVER
+    _want(nodes, number)
+    if nodes.levels.needs[number, EXCLUSIVE]:
+        _want_all(nodes, number, machine)
+    while step >= 0 and not _has_wanted(nodes, step):
+        step = nodes.steps[step, NEXT]
+    if step == machine:
+        enough = NOW_ON
+    elif step >= 0:
+        enough = nodes.steps[step, AT]
+    nodes.enough[slot, machine], nodes.enough_at[slot, machine] = enough, nodes.counters[CHANGES]
+    return int(enough)
+
+
+@machine_code
+def _begin_search(nodes: Nodes, number: int, length: int) -> int:
+    """Return the slot of a request, whose search begins where that for an equal or lesser one ended."""
     slots, counters = nodes.slots, nodes.counters
-    slot, like = number % slots.shape[1], counters[LIKE] % slots.shape[1]
+    slot, like = slot_of(nodes, number), _slot(nodes, counters[LIKE])
     counters[SEARCH] += 1
     if not _is_known(nodes, number, length):
         lesser = slot != like and _is_known(nodes, counters[LIKE], length)
-        _note_enough(nodes, number, slot)
-        for machine in range(len(nodes.tail)):
-            nodes.found[slot, machine], nodes.place[slot, machine] = nodes.enough[slot, machine], -1
-            if lesser and nodes.found[like, machine] > nodes.found[slot, machine]:
-                nodes.found[slot, machine] = nodes.found[like, machine]
-                nodes.place[slot, machine] = nodes.place[like, machine]
+        mask = nodes.levels.needs[number, MASK]
+        for member in range(nodes.first_member[mask], nodes.first_member[mask + 1]):
+            machine = nodes.members[member]
+            found, place = enough_on(nodes, number, slot, machine), -1
+            if lesser and nodes.found[like, machine] > found:
+                found, place = nodes.found[like, machine], nodes.place[like, machine]
+            nodes.found[slot, machine], nodes.place[slot, machine] = found, place
         slots[PASS, slot], slots[REQUEST, slot] = counters[EPOCH], number
     slots[LENGTH, slot] = length
     return int(slot)
 
 
 @machine_code
-def _note_enough(nodes: Nodes, number: int, slot: int) -> None:
-    """Note from when on each machine has enough for a node of a request, as running jobs end; 0: from now on.
-
-    What is known of a machine holds until a job starts or ends on it.
-    """
-    mask = nodes.levels.needs[number, MASK]
-    if nodes.slots[ENOUGH_FOR, slot] != number:
-        nodes.slots[ENOUGH_FOR, slot] = number
-        for machine in range(len(nodes.tail)):
-            nodes.enough[slot, machine], nodes.enough_at[slot, machine] = NEVER, -1
-    _want(nodes, number)
-    for place in range(nodes.first_member[mask], nodes.first_member[mask + 1]):
-        machine = nodes.members[place]
-        late = 0 < nodes.enough[slot, machine] <= nodes.steps[machine, AT]  # a job should have ended
-        if late or nodes.enough_at[slot, machine] < nodes.changed_at[machine]:
-            _note_enough_of(nodes, number, slot, machine)
-
-
-@separate
-def _note_enough_of(nodes: Nodes, number: int, slot: int, machine: int) -> None:
-    """Note from when on a machine has enough for a node of a request."""
-    step = machine
-    nodes.enough[slot, machine], nodes.enough_at[slot, machine] = NEVER, nodes.counters[CHANGES]
-    if nodes.levels.needs[number, EXCLUSIVE]:
-        _want_all(nodes, number, machine)
-    while step >= 0 and not _has_wanted(nodes, step):
-        step = nodes.steps[step, NEXT]
-    if step == machine:
-        nodes.enough[slot, machine] = 0
-    elif step >= 0:
-        nodes.enough[slot, machine] = nodes.steps[step, AT]
-
-
-@machine_code
 def _is_known(nodes: Nodes, number: int, length: int) -> bool:
     """Return whether a request has been searched for since the last start, for no longer a time."""
-    slots = nodes.slots
-    slot = number % slots.shape[1]
+    slots, slot = nodes.slots, _slot(nodes, number)
     known = slots[PASS, slot] == nodes.counters[EPOCH] and slots[REQUEST, slot] == number
     return bool(known and slots[LENGTH, slot] <= length)
 
@@ -498,18 +556,13 @@ def _search(nodes: Nodes, slot: int, machine: int, length: int, after: int, befo
     return found if found < before else NEVER
 
 
-@separate
-def first_on(nodes: Nodes, number: int, machine: int, length: int, after: int, before: int) -> int:
+@machine_code
+def first_on(nodes: Nodes, number: int, slot: int, machine: int, length: int, after: int, before: int) -> int:
     """Return the first time from which a machine has enough for a length, if it is before another one [s]."""
-    planned, step = nodes.planned, machine
-    _want(nodes, number)
-    if nodes.levels.needs[number, EXCLUSIVE]:
-        _want_all(nodes, number, machine)
-    while not _has_wanted(nodes, step):
-        step = nodes.steps[step, NEXT]
-        if step < 0:
-            return NEVER
-    found, following = max(after, nodes.steps[step, AT]), nodes.first_planned[machine]
+    found = max(after, enough_on(nodes, number, slot, machine))
+    if found >= before:
+        return NEVER
+    planned, following = nodes.planned, nodes.first_planned[machine]
     while following >= 0 and found < before and planned[following, BEGIN] < found + length:
         found, following = max(found, planned[following, END]), planned[following, FOLLOWING]
     return int(found) if found < before else NEVER

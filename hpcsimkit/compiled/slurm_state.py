@@ -196,6 +196,13 @@ class Limits(NamedTuple):
         Number of running jobs; time for which `minutes` hold.
     has : array of float64, shape (amounts, jobs)
         Amounts of each running job.
+    first_watching : array of int64, shape (groups + 1,)
+        Position of the first class that is checked against each group among all.
+    watching : array of int64
+        Classes that are checked against each group, one after the other.
+    changed_at : array of int64, shape (classes,)
+        Number of events at the last change of a group against which each class is checked; after all events
+        if a check depends on the time.
     """
 
     first_check: Integers
@@ -210,6 +217,9 @@ class Limits(NamedTuple):
     jobs: Integers
     counted_at: Integers
     has: Numbers
+    first_watching: Integers
+    watching: Integers
+    changed_at: Integers
 
 
 class Run(NamedTuple):
@@ -235,6 +245,8 @@ class Run(NamedTuple):
         Starts (rows) and ends (complements of rows) in chronological order.
     key, listed, other : array of int64, shape (tickets,)
         Key of each ticket in the order, the smallest first; the waiting tickets in order; space to sort them.
+    checked, held : array of int64, shape (tickets,)
+        Number of events at which it was found whether limits hold each ticket, and the reason.
     since, reason : array of int64, shape (jobs,)
         Time since when a limit holds each job [s], and its reason; 0 for none.
     log : array of int64, shape (4, entries)
@@ -272,6 +284,8 @@ class Run(NamedTuple):
     key: Integers
     listed: Integers
     other: Integers
+    checked: Integers
+    held: Integers
     since: Integers
     reason: Integers
     log: Integers
@@ -348,15 +362,17 @@ class Nodes(NamedTuple):
         part, its beginning and its end [s].
     shut : array of uint8, shape (machines,)
         Whether a planned job may not use each machine for some time.
-    fits : array of int64, shape (2, needs)
-        Number of changes of the free machines at which it was found whether each need fits them, and the
-        answer.
+    fits : array of int64, shape (3, needs)
+        Number of changes of the free machines at which it was found whether each need fits them, the answer,
+        and the first machine that was chosen.
     is_member : array of uint8, shape (masks, machines)
         Whether each machine belongs to each mask.
     changed_at : array of int64, shape (machines,)
         Number of changes of the free machines at the last one of each.
     lacking : array of int64, shape (machines,)
         Number of things that each machine had in the last plan and lacks now.
+    fuller : array of uint8, shape (machines,)
+        Whether each machine may have more than in the last plan.
     roomier, roomier_at : array of int64, shape (machines,)
         Numbers of the machines that lack anything, and their positions.
     planned_as : array of int64, shape (steps,)
@@ -365,7 +381,7 @@ class Nodes(NamedTuple):
         The last plan and the one that is made: ticket, beginning [s] and first part of each place.
     plan_parts : array of int64, shape (2, steps)
         Machines of these places.
-    counters : array of int64, shape (24,)
+    counters : array of int64, shape (25,)
         Numbers of steps, of the backfill, of machines that were chosen, of smallest times, of changes of the
         free machines, and of the search; the need of a lesser request with a late place; the number of
         planned parts; the epoch, which begins with a backfill or a start in one; the first step of the second
@@ -373,7 +389,8 @@ class Nodes(NamedTuple):
         the last one and of the one that is made; number of places of the last one that have been looked at;
         number of machines that lack anything; number of changes of the free machines when it began; the times
         before which its places, and those of the last one, begin [s]; and number of ends between them. Last,
-        the position of the candidate that was checked last, and the first beginning planned since then [s].
+        the position of the candidate that was checked last, the first beginning planned since then [s], and
+        the last machine of its place.
     """
 
     levels: Levels
@@ -404,6 +421,7 @@ class Nodes(NamedTuple):
     is_member: NDArray[np.uint8]
     changed_at: Integers
     lacking: Integers
+    fuller: NDArray[np.uint8]
     roomier: Integers
     roomier_at: Integers
     planned_as: Integers
@@ -446,8 +464,9 @@ MACHINE, ENOUGH, ENDS, PART, FREE_UNTIL, TAKEN_UNTIL = range(6)
     LATE_ENDS,
     CHECKED,
     SOONEST,
+    WITNESS,
     NODE_COUNTERS,
-) = range(25)
+) = range(26)
 """Positions in :attr:`Nodes.counters`."""
 
 TICKET, SINCE, FIRST_PART = range(3)
