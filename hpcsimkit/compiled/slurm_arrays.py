@@ -420,7 +420,7 @@ def nodes_of(places: Places, partitions: Partitions, steps: int) -> state.Nodes:
         roomier=np.zeros(count, dtype=np.int64),
         roomier_at=np.zeros(count, dtype=np.int64),
         planned_as=np.zeros(steps, dtype=np.int64),
-        plans=np.empty((2, 3, steps), dtype=np.int64),
+        plans=np.zeros((2, 4, steps), dtype=np.int64),
         plan_parts=np.empty((2, steps), dtype=np.int64),
         counters=counters,
     )

@@ -8,31 +8,47 @@ without a place in the window of the last plan has none in the present one, eith
 what the window has moved on. Its own machines still have its place unless they are *fuller*: a job has
 started there, or one has a place there that had none, or another one, or came later. It only affects the time
 that a backfill takes.
+
+As long as all jobs have the places of the last plan, that plan stays what it is. The first job that has not
+ends it, and a new plan begins with the places up to there.
 """
 
 from __future__ import annotations
 
 from hpcsimkit.compiled.compilation import machine_code, separate
 from hpcsimkit.compiled.needs import MASK, NODES
-from hpcsimkit.compiled.slurm_places import NEVER, choose, first_on, first_place, remember, slot_of
+from hpcsimkit.compiled.slurm_places import (
+    NEVER,
+    choose,
+    first_on,
+    first_place,
+    keep_planned,
+    remember,
+    slot_of,
+)
 from hpcsimkit.compiled.slurm_state import (
+    ALIKE,
     BEFORE,
+    BEGIN,
     CHANGES,
     CHOSEN,
+    END,
     FIRST_PART,
+    FIRST_PLANNED,
     LAST_BEFORE,
-    LAST_PARTS,
     LAST_PLAN,
     LAST_PLANNED,
     LATE_ENDS,
     LOOKED_AT,
-    NEW_PARTS,
     NEW_PLANNED,
+    PLAN_BEFORE,
     PLAN_CHANGES,
+    PLANNED,
     POOLED,
     ROOMIER,
     RUNNING,
     SINCE,
+    SOONEST,
     TICKET,
     Nodes,
     Run,
@@ -41,15 +57,14 @@ from hpcsimkit.compiled.slurm_state import (
 
 @separate
 def begin_like_last(nodes: Nodes, run: Run, now: int, before: int) -> None:
-    """Let the plan that has been made be the last one, and note which machines have changed since.
+    """Begin with the last plan, and note which machines have changed since it was made.
 
     Places of the plan begin before a time [s].
     """
     counters = nodes.counters
-    counters[LAST_BEFORE], counters[BEFORE], counters[LATE_ENDS] = counters[BEFORE], before, 0
-    counters[LAST_PLAN] = 1 - counters[LAST_PLAN]
-    counters[LAST_PLANNED], counters[LAST_PARTS] = counters[NEW_PLANNED], counters[NEW_PARTS]
-    counters[NEW_PLANNED] = counters[NEW_PARTS] = counters[LOOKED_AT] = counters[ROOMIER] = 0
+    counters[LAST_BEFORE], counters[BEFORE], counters[LATE_ENDS] = counters[PLAN_BEFORE], before, 0
+    counters[LOOKED_AT] = counters[ROOMIER] = counters[PLANNED] = 0
+    counters[ALIKE] = 1
     for machine in range(len(nodes.lacking)):
         nodes.lacking[machine] = 0
         nodes.fuller[machine] = nodes.changed_at[machine] > counters[PLAN_CHANGES]
@@ -64,7 +79,76 @@ def begin_like_last(nodes: Nodes, run: Run, now: int, before: int) -> None:
     while place < run.counters[RUNNING] and not counters[LATE_ENDS]:
         note_end(nodes, run.expected[0, place])
         place += 1
-    counters[PLAN_CHANGES] = counters[CHANGES]
+    if counters[POOLED]:
+        _end_last_plan(nodes, 0)
+
+
+@machine_code
+def is_alike(nodes: Nodes, number: int, ticket: int, length: int, now: int) -> bool:
+    """Return whether a job has its place of the last plan, as all that were planned before it; see above."""
+    return bool(nodes.counters[ALIKE]) and _is_alike(nodes, number, ticket, length, now)
+
+
+@separate
+def _is_alike(nodes: Nodes, number: int, ticket: int, length: int, now: int) -> bool:
+    """Go on to the next place of the last plan, if that is the one of a job; else end the plan before it."""
+    counters, planned = nodes.counters, nodes.planned
+    plan, entry, first = counters[LAST_PLAN], counters[LOOKED_AT], counters[PLANNED]
+    alike = entry < counters[NEW_PLANNED] and nodes.plans[plan, TICKET, entry] == ticket
+    if not alike or not _has_its_place(nodes, number, entry, length, now):
+        _end_last_plan(nodes, entry)
+        return False
+    counters[LOOKED_AT] += 1
+    counters[PLANNED] = nodes.plans[plan, FIRST_PLANNED, entry + 1]
+    if counters[PLANNED] > first:
+        counters[SOONEST] = min(counters[SOONEST], planned[first, BEGIN])
+        note_end(nodes, planned[first, END])
+    remember(nodes, number, length, nodes.plans[plan, SINCE, entry])
+    return True
+
+
+@machine_code
+def _has_its_place(nodes: Nodes, number: int, entry: int, length: int, now: int) -> bool:
+    """Return whether a job has its place of the last plan; all that were planned before it have theirs."""
+    plan, slot = nodes.counters[LAST_PLAN], slot_of(nodes, number)
+    since, first = nodes.plans[plan, SINCE, entry], nodes.counters[PLANNED]
+    mask, last, bound = nodes.levels.needs[number, MASK], -1, _first_bound(nodes, since)
+    if since == NEVER:
+        if bound < nodes.counters[BEFORE]:
+            return False
+    elif since <= now or (
+        first < nodes.plans[plan, FIRST_PLANNED, entry + 1] and nodes.planned[first, END] <= now
+    ):
+        return False
+    for part in range(nodes.plans[plan, FIRST_PART, entry], nodes.plans[plan, FIRST_PART, entry + 1]):
+        last = nodes.plan_parts[plan, part]
+        if not _is_kept(nodes, number, slot, last, length, since, True):
+            return False
+    for place in range(nodes.counters[ROOMIER]):
+        machine = nodes.roomier[place]
+        if nodes.is_member[mask, machine]:
+            # At the same time, the first machines are taken.
+            until = bound + (machine < last and not _is_own(nodes, plan, entry, machine))
+            if first_on(nodes, number, slot, machine, length, now, until) < NEVER:
+                return False
+    return True
+
+
+@separate
+def _end_last_plan(nodes: Nodes, entry: int) -> None:
+    """Begin a new plan with the first places of the last one, those before a position."""
+    counters, plans, parts = nodes.counters, nodes.plans, nodes.plan_parts
+    old, new = counters[LAST_PLAN], 1 - counters[LAST_PLAN]
+    plans[old, FIRST_PART, 0] = plans[old, FIRST_PLANNED, 0] = 0
+    for row in range(plans.shape[1]):
+        for place in range(entry + 1):  # with the first part of the next one
+            plans[new, row, place] = plans[old, row, place]
+    for part in range(plans[old, FIRST_PART, entry]):
+        parts[new, part] = parts[old, part]
+    keep_planned(nodes, plans[old, FIRST_PLANNED, entry])
+    counters[ALIKE], counters[LAST_PLAN] = 0, new
+    counters[LAST_PLANNED], counters[NEW_PLANNED] = counters[NEW_PLANNED], entry
+    counters[PLAN_CHANGES], counters[PLAN_BEFORE] = counters[CHANGES], counters[BEFORE]
 
 
 @machine_code
@@ -125,19 +209,11 @@ def _note_fuller(nodes: Nodes, found: int) -> None:
             nodes.fuller[nodes.chosen[chosen, 0]] = 1
 
 
-@machine_code
-def _end_of(nodes: Nodes, entry: int) -> int:
-    """Return the position after the last machine of a place of the last plan."""
-    if entry + 1 < nodes.counters[LAST_PLANNED]:
-        return int(nodes.plans[1 - nodes.counters[LAST_PLAN], FIRST_PART, entry + 1])
-    return int(nodes.counters[LAST_PARTS])
-
-
 @separate
 def _note_place(nodes: Nodes, entry: int, count: int) -> None:
     """Note that the machines of a place of the last plan lack it, or have it again (-1)."""
     plan = 1 - nodes.counters[LAST_PLAN]
-    for part in range(nodes.plans[plan, FIRST_PART, entry], _end_of(nodes, entry)):
+    for part in range(nodes.plans[plan, FIRST_PART, entry], nodes.plans[plan, FIRST_PART, entry + 1]):
         _note_lack(nodes, nodes.plan_parts[plan, part], count)
 
 
@@ -148,7 +224,7 @@ def _is_equal(nodes: Nodes, entry: int) -> bool:
     first = nodes.plans[plan, FIRST_PART, entry]
     if nodes.plans[plan, SINCE, entry] == NEVER:
         return True
-    if _end_of(nodes, entry) - first != nodes.counters[CHOSEN]:
+    if nodes.plans[plan, FIRST_PART, entry + 1] - first != nodes.counters[CHOSEN]:
         return False
     for chosen in range(nodes.counters[CHOSEN]):
         if nodes.plan_parts[plan, first + chosen] != nodes.chosen[chosen, 0]:
@@ -216,7 +292,7 @@ def _again_on_several(
         nodes.levels.needs[number, MASK],
         slot_of(nodes, number),
     )
-    first, end = nodes.plans[plan, FIRST_PART, entry], _end_of(nodes, entry)
+    first, end = nodes.plans[plan, FIRST_PART, entry], nodes.plans[plan, FIRST_PART, entry + 1]
     bound, last, kept = _first_bound(nodes, since), -1, since < NEVER
     counters[CHOSEN] = 0
     for part in range(first, end):
@@ -229,7 +305,7 @@ def _again_on_several(
         if nodes.is_member[mask, machine]:
             # At the same time, the first machines are taken.
             until = soonest + (
-                kept and soonest == since and machine < last and not _is_chosen(nodes, machine)
+                kept and soonest == since and machine < last and not _is_own(nodes, plan, entry, machine)
             )
             other = first_on(nodes, number, slot, machine, length, now, until)
             if other < NEVER:
@@ -265,25 +341,26 @@ def _search_from(nodes: Nodes, number: int, length: int, now: int, soonest: int,
 
 
 @machine_code
-def _is_chosen(nodes: Nodes, machine: int) -> bool:
-    """Return whether a machine belongs to the allocation that is being made."""
-    for chosen in range(nodes.counters[CHOSEN]):  # noqa: SIM110 - numba knows no generators
-        if nodes.chosen[chosen, 0] == machine:
+def _is_own(nodes: Nodes, plan: int, entry: int, machine: int) -> bool:
+    """Return whether a machine belongs to a place of a plan."""
+    for part in range(nodes.plans[plan, FIRST_PART, entry], nodes.plans[plan, FIRST_PART, entry + 1]):
+        if nodes.plan_parts[plan, part] == machine:
             return True
     return False
 
 
 @machine_code
 def keep_place(nodes: Nodes, ticket: int, start: int) -> None:
-    """Keep the place that was chosen for the next plan, or that there is none."""
+    """Keep the place that was chosen for the next plan, or that there is none, after it has been reserved."""
     counters = nodes.counters
-    if start == NEVER:
-        counters[CHOSEN] = 0
     plan, entry = counters[LAST_PLAN], counters[NEW_PLANNED]
+    part = nodes.plans[plan, FIRST_PART, entry]
     nodes.planned_as[ticket] = entry
     nodes.plans[plan, TICKET, entry], nodes.plans[plan, SINCE, entry] = ticket, start
-    nodes.plans[plan, FIRST_PART, entry] = counters[NEW_PARTS]
-    for chosen in range(counters[CHOSEN]):
-        nodes.plan_parts[plan, counters[NEW_PARTS]] = nodes.chosen[chosen, 0]
-        counters[NEW_PARTS] += 1
+    if start < NEVER:
+        for chosen in range(counters[CHOSEN]):
+            nodes.plan_parts[plan, part] = nodes.chosen[chosen, 0]
+            part += 1
     counters[NEW_PLANNED] += 1
+    nodes.plans[plan, FIRST_PART, entry + 1] = part
+    nodes.plans[plan, FIRST_PLANNED, entry + 1] = counters[PLANNED]

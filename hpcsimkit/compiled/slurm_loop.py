@@ -10,13 +10,20 @@ from hpcsimkit.compiled.compilation import machine_code, pasted, separate
 from hpcsimkit.compiled.needs import MINUS, NOW, PLUS
 from hpcsimkit.compiled.running import expect, forget, pop, push
 from hpcsimkit.compiled.slurm_groups import place_with_a_group
-from hpcsimkit.compiled.slurm_last_plan import begin_like_last, keep_place, note_end, place_like_last
+from hpcsimkit.compiled.slurm_last_plan import (
+    begin_like_last,
+    is_alike,
+    keep_place,
+    note_end,
+    place_like_last,
+)
 from hpcsimkit.compiled.slurm_limits import enter_end, enter_start, explain, holds, reason_of, write_in_log
 from hpcsimkit.compiled.slurm_places import (
     NEVER,
     choose_free,
     first_place,
     fits_free,
+    keep_planned,
     lacks_open_nodes,
     make_plan,
     may_start,
@@ -499,7 +506,10 @@ def _backfill(
     candidates = _note_candidates(jobs, limits, nodes, run, now)
     if candidates:
         make_plan(nodes, run, now)
-        begin_like_last(nodes, run, now, now + clocks.bf_window + 1)
+        if clocks.end_groups:
+            keep_planned(nodes, 0)
+        else:
+            begin_like_last(nodes, run, now, now + clocks.bf_window + 1)
     for position in range(counters[LISTED]):
         ticket = run.listed[position]
         row = jobs.row[ticket]
@@ -535,11 +545,13 @@ def _plan(
     before = now + clocks.bf_window + 1
     if clocks.end_groups:
         start = first_place(nodes, jobs.need[ticket], length, now, before)
+    elif is_alike(nodes, jobs.need[ticket], ticket, length, now):
+        return False
     else:
         start = place_like_last(nodes, jobs.need[ticket], ticket, length, now, before)
-        if start > now:
-            keep_place(nodes, ticket, start)
     if start == NEVER:
+        if not clocks.end_groups:
+            keep_place(nodes, ticket, start)
         return False
     if start > now:
         if clocks.end_groups:
@@ -548,6 +560,8 @@ def _plan(
             return False
         note_end(nodes, (start + length) // clocks.bf_resolution * clocks.bf_resolution)
         reserve(clocks, nodes, start, start + length, now)
+        if not clocks.end_groups:
+            keep_place(nodes, ticket, start)
         return False
     run.counters[UNPLANNED] = 1
     _start(factors, jobs, limits, nodes, run, ticket, BACKFILLED, now)

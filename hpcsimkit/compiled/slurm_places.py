@@ -218,14 +218,16 @@ def _fits_as_before(nodes: Nodes, number: int) -> bool:
 
 @separate
 def make_plan(nodes: Nodes, run: Run, now: int) -> None:
-    """Let the plan hold the running jobs until their expected ends; mirrors ``Plan``."""
+    """Let the plan hold the running jobs until their expected ends; mirrors ``Plan``.
+
+    Planned places stay what they are.
+    """
     resources, free = len(nodes.wanted), nodes.levels.levels[NOW]
     nodes.counters[BACKFILL] += 1
     nodes.counters[EPOCH] += 1
-    nodes.counters[STEPS], nodes.counters[PLANNED] = len(nodes.tail), 0
+    nodes.counters[STEPS] = len(nodes.tail)
     for machine in range(len(nodes.tail)):
-        nodes.steps[machine, AT], nodes.steps[machine, NEXT] = now, -1
-        nodes.tail[machine], nodes.first_planned[machine] = machine, -1
+        nodes.steps[machine, AT], nodes.steps[machine, NEXT], nodes.tail[machine] = now, -1, machine
         for resource in range(resources):
             nodes.steps[machine, LEVEL + resource] = free[machine, resource]
     for place in range(run.counters[RUNNING]):
@@ -314,6 +316,26 @@ def reserve(clocks: Clocks, nodes: Nodes, start: int, end: int, now: int) -> Non
             _list_edge(nodes, start, 2 * nodes.counters[PLANNED])
             _list_edge(nodes, end, 2 * nodes.counters[PLANNED] + 1)
         nodes.counters[PLANNED] += 1
+
+
+@separate
+def keep_planned(nodes: Nodes, count: int) -> None:
+    """Let the plan hold the first parts of planned places only."""
+    planned = nodes.planned
+    for machine in range(len(nodes.first_planned)):
+        last, part = -1, nodes.first_planned[machine]
+        nodes.first_planned[machine] = -1
+        while part >= 0:
+            following = planned[part, FOLLOWING]
+            if part < count:
+                planned[part, FOLLOWING] = -1
+                if last < 0:
+                    nodes.first_planned[machine] = part
+                else:
+                    planned[last, FOLLOWING] = part
+                last = part
+            part = following
+    nodes.counters[PLANNED] = count
 
 
 @machine_code
@@ -414,6 +436,8 @@ def still_may_start(nodes: Nodes, number: int, length: int, now: int) -> bool:
 def _is_unplanned(nodes: Nodes, machine: int, end: int) -> bool:
     """Return whether no job has a place on a machine before a time [s]."""
     place = nodes.first_planned[machine]
+    while place >= nodes.counters[PLANNED]:  # of the last plan, see `first_on`
+        place = nodes.planned[place, FOLLOWING]
     return bool(place < 0 or nodes.planned[place, BEGIN] >= end)
 
 
@@ -558,13 +582,19 @@ def _search(nodes: Nodes, slot: int, machine: int, length: int, after: int, befo
 
 @machine_code
 def first_on(nodes: Nodes, number: int, slot: int, machine: int, length: int, after: int, before: int) -> int:
-    """Return the first time from which a machine has enough for a length, if it is before another one [s]."""
+    """Return the first time from which a machine has enough for a length, if it is before another one [s].
+
+    As long as places are those of the last plan, the lists hold all of its parts: those of jobs that have not
+    been planned anew have higher numbers.
+    """
     found = max(after, enough_on(nodes, number, slot, machine))
     if found >= before:
         return NEVER
     planned, following = nodes.planned, nodes.first_planned[machine]
     while following >= 0 and found < before and planned[following, BEGIN] < found + length:
-        found, following = max(found, planned[following, END]), planned[following, FOLLOWING]
+        if following < nodes.counters[PLANNED]:
+            found = max(found, planned[following, END])
+        following = planned[following, FOLLOWING]
     return int(found) if found < before else NEVER
 
 

@@ -377,19 +377,21 @@ class Nodes(NamedTuple):
         Numbers of the machines that lack anything, and their positions.
     planned_as : array of int64, shape (steps,)
         Place of each ticket in the last plan that has one.
-    plans : array of int64, shape (2, 3, steps)
-        The last plan and the one that is made: ticket, beginning [s] and first part of each place.
+    plans : array of int64, shape (2, 4, steps)
+        The last plan and the one that is made: ticket, beginning [s], first machine and first planned part of
+        each place.
     plan_parts : array of int64, shape (2, steps)
         Machines of these places.
     counters : array of int64, shape (25,)
         Numbers of steps, of the backfill, of machines that were chosen, of smallest times, of changes of the
         free machines, and of the search; the need of a lesser request with a late place; the number of
         planned parts; the epoch, which begins with a backfill or a start in one; the first step of the second
-        lists; and whether there are any. Then which of the two plans is made; numbers of places and parts of
-        the last one and of the one that is made; number of places of the last one that have been looked at;
-        number of machines that lack anything; number of changes of the free machines when it began; the times
-        before which its places, and those of the last one, begin [s]; and number of ends between them. Last,
-        the position of the candidate that was checked last, the first beginning planned since then [s], and
+        lists; and whether there are any. Then which of the two plans is made; numbers of places of the last
+        one and of the one that is made; whether all places so far are those of the last one, which then is
+        the one that is made; the time before which its places begin [s]; number of places of the last one
+        that have been looked at; number of machines that lack anything; number of changes of the free
+        machines when it began; the times before which places of the backfill, and those of the last plan,
+        begin [s]; and number of ends between them. Last, the position of the candidate that was checked last, the first beginning planned since then [s], and
         the last machine of its place.
     """
 
@@ -453,9 +455,9 @@ MACHINE, ENOUGH, ENDS, PART, FREE_UNTIL, TAKEN_UNTIL = range(6)
     POOLED,
     LAST_PLAN,
     LAST_PLANNED,
-    LAST_PARTS,
     NEW_PLANNED,
-    NEW_PARTS,
+    ALIKE,
+    PLAN_BEFORE,
     LOOKED_AT,
     ROOMIER,
     PLAN_CHANGES,
@@ -469,7 +471,7 @@ MACHINE, ENOUGH, ENDS, PART, FREE_UNTIL, TAKEN_UNTIL = range(6)
 ) = range(26)
 """Positions in :attr:`Nodes.counters`."""
 
-TICKET, SINCE, FIRST_PART = range(3)
+TICKET, SINCE, FIRST_PART, FIRST_PLANNED = range(4)
 """Rows of each of :attr:`Nodes.plans`."""
 
 PASS, REQUEST, LENGTH, BEGINNING = range(4)
