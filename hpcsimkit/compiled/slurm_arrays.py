@@ -406,7 +406,7 @@ def nodes_of(places: Places, partitions: Partitions, steps: int) -> state.Nodes:
         missing=np.zeros(resources, dtype=np.int64),
         least=np.zeros((count, resources), dtype=np.int64),
         planned=np.empty((steps, 3), dtype=np.int64),
-        first_planned=np.zeros(count, dtype=np.int64),
+        first_planned=np.full(count, -1, dtype=np.int64),
         edges=np.empty(2 * steps, dtype=np.int64),
         enough=np.zeros((slots, count), dtype=np.int64),
         enough_at=np.zeros((slots, count), dtype=np.int64),
