@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from hpcsimkit.compiled.compilation import machine_code, separate
 from hpcsimkit.compiled.needs import MASK, NODES
+from hpcsimkit.compiled.shifting import place_of
 from hpcsimkit.compiled.slurm_places import (
     NEVER,
     choose,
@@ -101,8 +102,8 @@ def _is_alike(nodes: Nodes, number: int, ticket: int, length: int, now: int) -> 
     counters[LOOKED_AT] += 1
     counters[PLANNED] = nodes.plans[plan, FIRST_PLANNED, entry + 1]
     if counters[PLANNED] > first:
-        counters[SOONEST] = min(counters[SOONEST], planned[first, BEGIN])
-        note_end(nodes, planned[first, END])
+        counters[SOONEST] = min(counters[SOONEST], planned[BEGIN, place_of(first)])
+        note_end(nodes, planned[END, place_of(first)])
     remember(nodes, number, length, nodes.plans[plan, SINCE, entry])
     return True
 
@@ -117,7 +118,7 @@ def _has_its_place(nodes: Nodes, number: int, entry: int, length: int, now: int)
         if bound < nodes.counters[BEFORE]:
             return False
     elif since <= now or (
-        first < nodes.plans[plan, FIRST_PLANNED, entry + 1] and nodes.planned[first, END] <= now
+        first < nodes.plans[plan, FIRST_PLANNED, entry + 1] and nodes.planned[END, place_of(first)] <= now
     ):
         return False
     for part in range(nodes.plans[plan, FIRST_PART, entry], nodes.plans[plan, FIRST_PART, entry + 1]):
@@ -125,8 +126,8 @@ def _has_its_place(nodes: Nodes, number: int, entry: int, length: int, now: int)
         if not _is_kept(nodes, number, slot, last, length, since, True):
             return False
     for place in range(nodes.counters[ROOMIER]):
-        machine = nodes.roomier[place]
-        if nodes.is_member[mask, machine]:
+        machine = nodes.roomier[place_of(place)]
+        if nodes.is_member[place_of(mask), place_of(machine)]:
             # At the same time, the first machines are taken.
             until = bound + (machine < last and not _is_own(nodes, plan, entry, machine))
             if first_on(nodes, number, slot, machine, length, now, until) < NEVER:
@@ -261,8 +262,8 @@ def _again_on_one(
         if _is_kept(nodes, number, slot, best, length, since, behind):
             found = since
     for place in range(counters[ROOMIER]):
-        machine = nodes.roomier[place]
-        if nodes.is_member[mask, machine]:
+        machine = nodes.roomier[place_of(place)]
+        if nodes.is_member[place_of(mask), place_of(machine)]:
             # At the same time, the first machine is taken.
             until = min(found, bound) + (found <= bound and machine < best)
             other = first_on(nodes, number, slot, machine, length, now, until)
@@ -301,8 +302,8 @@ def _again_on_several(
         choose(nodes, number, last)
     soonest, earlier = bound, False
     for place in range(counters[ROOMIER]):
-        machine = nodes.roomier[place]
-        if nodes.is_member[mask, machine]:
+        machine = nodes.roomier[place_of(place)]
+        if nodes.is_member[place_of(mask), place_of(machine)]:
             # At the same time, the first machines are taken.
             until = soonest + (
                 kept and soonest == since and machine < last and not _is_own(nodes, plan, entry, machine)
@@ -324,7 +325,7 @@ def _is_kept(
     nodes: Nodes, number: int, slot: int, machine: int, length: int, since: int, behind: bool
 ) -> bool:
     """Return whether a machine still has a place of the last plan, with nothing that it had not then."""
-    if behind and not nodes.fuller[machine]:
+    if behind and not nodes.fuller[place_of(machine)]:
         return True
     return bool(first_on(nodes, number, slot, machine, length, since, since + 1) < NEVER)
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from hpcsimkit.compiled.compilation import machine_code, pasted, separate
 from hpcsimkit.compiled.needs import AMOUNTS, EMPTY, EXCLUSIVE, MASK, NODES, NOW, SPREAD
-from hpcsimkit.compiled.shifting import open_gap
+from hpcsimkit.compiled.shifting import open_gap, place_of
 from hpcsimkit.compiled.slurm_state import (
     AT,
     BACKFILL,
@@ -32,6 +32,7 @@ from hpcsimkit.compiled.slurm_state import (
     LIKE,
     NEXT,
     PASS,
+    PLAN_AT,
     PLANNED,
     POOLED,
     REQUEST,
@@ -56,6 +57,9 @@ NOW_ON = 0
 FITS_AT, FITS, FITTING = range(3)
 """Rows of :attr:`Nodes.fits`."""
 
+SHORTEST = 1
+"""Row of :attr:`Nodes.late` after that of the number of the backfill."""
+
 
 # --- levels ------------------------------------------------------------------------------------------------
 
@@ -76,8 +80,8 @@ def _has(nodes: Nodes, level: Integers, place: int, number: int, machine: int) -
             if needs[number, AMOUNTS + resource] > 0 and level[place, resource] > 0:
                 return True
         return False
-    for resource in range(resources):  # noqa: SIM110 - numba knows no generators
-        if level[place, resource] < needs[number, AMOUNTS + resource]:
+    for resource in range(resources):
+        if level[place_of(place), place_of(resource)] < needs[place_of(number), place_of(AMOUNTS + resource)]:
             return False
     return True
 
@@ -208,7 +212,7 @@ def _fits_as_before(nodes: Nodes, number: int) -> bool:
         machine, single = fits[FITTING, number], needs[number, NODES] == 1 and not needs[number, SPREAD]
         return bool(single) and _has(nodes, nodes.levels.levels[NOW], machine, number, machine)
     for place in range(nodes.first_member[mask], nodes.first_member[mask + 1]):
-        if nodes.changed_at[nodes.members[place]] > since:
+        if nodes.changed_at[place_of(nodes.members[place_of(place)])] > since:
             return False
     return True
 
@@ -225,6 +229,7 @@ def make_plan(nodes: Nodes, run: Run, now: int) -> None:
     resources, free = len(nodes.wanted), nodes.levels.levels[NOW]
     nodes.counters[BACKFILL] += 1
     nodes.counters[EPOCH] += 1
+    nodes.counters[PLAN_AT] = now
     nodes.counters[STEPS] = len(nodes.tail)
     for machine in range(len(nodes.tail)):
         nodes.steps[machine, AT], nodes.steps[machine, NEXT], nodes.tail[machine] = now, -1, machine
@@ -326,13 +331,13 @@ def keep_planned(nodes: Nodes, count: int) -> None:
         last, part = -1, nodes.first_planned[machine]
         nodes.first_planned[machine] = -1
         while part >= 0:
-            following = planned[part, FOLLOWING]
+            following = planned[FOLLOWING, place_of(part)]
             if part < count:
-                planned[part, FOLLOWING] = -1
+                planned[FOLLOWING, place_of(part)] = -1
                 if last < 0:
                     nodes.first_planned[machine] = part
                 else:
-                    planned[last, FOLLOWING] = part
+                    planned[FOLLOWING, place_of(last)] = part
                 last = part
             part = following
     nodes.counters[PLANNED] = count
@@ -343,13 +348,17 @@ def _list_planned(nodes: Nodes, machine: int, start: int, end: int) -> None:
     """List a part of a planned place among those of its machine, sorted by their beginnings."""
     planned, place = nodes.planned, nodes.counters[PLANNED]
     before, after = -1, nodes.first_planned[machine]
-    while after >= 0 and planned[after, BEGIN] < start:
-        before, after = after, planned[after, FOLLOWING]
-    planned[place, BEGIN], planned[place, END], planned[place, FOLLOWING] = start, end, after
+    while after >= 0 and planned[BEGIN, place_of(after)] < start:
+        before, after = after, planned[FOLLOWING, place_of(after)]
+    planned[BEGIN, place_of(place)], planned[END, place_of(place)], planned[FOLLOWING, place_of(place)] = (
+        start,
+        end,
+        after,
+    )
     if before < 0:
         nodes.first_planned[machine] = place
     else:
-        planned[before, FOLLOWING] = place
+        planned[FOLLOWING, place_of(before)] = place
 
 
 @machine_code
@@ -407,14 +416,17 @@ def may_start(nodes: Nodes, number: int, length: int, now: int) -> bool:
     mask, wanted, found = nodes.levels.needs[number, MASK], nodes.levels.needs[number, NODES], 0
     if nodes.levels.needs[number, SPREAD]:
         return True
-    slot = slot_of(nodes, number)
+    late, slot = nodes.late, slot_of(nodes, number)
+    if late[PASS, number] == nodes.counters[BACKFILL] and late[SHORTEST, number] <= length:
+        return False  # within a backfill the plan only fills up
     for place in range(nodes.first_member[mask], nodes.first_member[mask + 1]):
-        machine = nodes.members[place]
-        if _is_unplanned(nodes, machine, now + length) and not enough_on(nodes, number, slot, machine):
+        machine = nodes.members[place_of(place)]
+        if not enough_on(nodes, number, slot, machine) and _is_unplanned(nodes, machine, now + length):
             found += 1
             if found == wanted:
                 nodes.counters[WITNESS] = machine
                 return True
+    late[PASS, number], late[SHORTEST, number] = nodes.counters[BACKFILL], length
     return False
 
 
@@ -435,10 +447,10 @@ def still_may_start(nodes: Nodes, number: int, length: int, now: int) -> bool:
 @machine_code
 def _is_unplanned(nodes: Nodes, machine: int, end: int) -> bool:
     """Return whether no job has a place on a machine before a time [s]."""
-    place = nodes.first_planned[machine]
+    place = nodes.first_planned[place_of(machine)]
     while place >= nodes.counters[PLANNED]:  # of the last plan, see `first_on`
-        place = nodes.planned[place, FOLLOWING]
-    return bool(place < 0 or nodes.planned[place, BEGIN] >= end)
+        place = nodes.planned[FOLLOWING, place_of(place)]
+    return bool(place < 0 or nodes.planned[BEGIN, place_of(place)] >= end)
 
 
 @machine_code
@@ -464,9 +476,9 @@ def enough_on(nodes: Nodes, number: int, slot: int, machine: int) -> int:
 
     What is known of a machine holds until a job starts or ends on it, or should have ended.
     """
-    enough = nodes.enough[slot, machine]
-    late = 0 < enough <= nodes.steps[machine, AT]
-    if late or nodes.enough_at[slot, machine] < nodes.changed_at[machine]:
+    enough = nodes.enough[place_of(slot), place_of(machine)]
+    late = 0 < enough <= nodes.counters[PLAN_AT]
+    if late or nodes.enough_at[place_of(slot), place_of(machine)] < nodes.changed_at[place_of(machine)]:
         enough = _note_enough(nodes, number, slot, machine)
     return int(enough)
 
@@ -498,11 +510,13 @@ def _begin_search(nodes: Nodes, number: int, length: int) -> int:
         lesser = slot != like and _is_known(nodes, counters[LIKE], length)
         mask = nodes.levels.needs[number, MASK]
         for member in range(nodes.first_member[mask], nodes.first_member[mask + 1]):
-            machine = nodes.members[member]
+            machine = nodes.members[place_of(member)]
             found, place = enough_on(nodes, number, slot, machine), -1
-            if lesser and nodes.found[like, machine] > found:
-                found, place = nodes.found[like, machine], nodes.place[like, machine]
-            nodes.found[slot, machine], nodes.place[slot, machine] = found, place
+            if lesser and nodes.found[place_of(like), place_of(machine)] > found:
+                found = nodes.found[place_of(like), place_of(machine)]
+                place = nodes.place[place_of(like), place_of(machine)]
+            nodes.found[place_of(slot), place_of(machine)] = found
+            nodes.place[place_of(slot), place_of(machine)] = place
         slots[PASS, slot], slots[REQUEST, slot] = counters[EPOCH], number
     slots[LENGTH, slot] = length
     return int(slot)
@@ -568,15 +582,17 @@ def _search(nodes: Nodes, slot: int, machine: int, length: int, after: int, befo
     It is the first gap between planned places once running jobs leave enough. The search begins where the
     last one on this machine ended: `place` is a part that is over by then, and so are those before it.
     """
-    planned, place = nodes.planned, nodes.place[slot, machine]
-    found = max(after, nodes.found[slot, machine])
-    following = nodes.first_planned[machine] if place < 0 else planned[place, FOLLOWING]
-    while following >= 0 and planned[following, BEGIN] < found + length:
-        found, place = max(found, planned[following, END]), following
+    begins, ends, followed_by = nodes.planned[BEGIN], nodes.planned[END], nodes.planned[FOLLOWING]
+    place = nodes.place[place_of(slot), place_of(machine)]
+    found = max(after, nodes.found[place_of(slot), place_of(machine)])
+    following = nodes.first_planned[place_of(machine)] if place < 0 else followed_by[place_of(place)]
+    while following >= 0 and begins[place_of(following)] < found + length:
+        found, place = max(found, ends[place_of(following)]), following
         if found >= before:
             break
-        following = planned[following, FOLLOWING]
-    nodes.found[slot, machine], nodes.place[slot, machine] = found, place
+        following = followed_by[place_of(following)]
+    nodes.found[place_of(slot), place_of(machine)] = found
+    nodes.place[place_of(slot), place_of(machine)] = place
     return found if found < before else NEVER
 
 
@@ -590,11 +606,12 @@ def first_on(nodes: Nodes, number: int, slot: int, machine: int, length: int, af
     found = max(after, enough_on(nodes, number, slot, machine))
     if found >= before:
         return NEVER
-    planned, following = nodes.planned, nodes.first_planned[machine]
-    while following >= 0 and found < before and planned[following, BEGIN] < found + length:
-        if following < nodes.counters[PLANNED]:
-            found = max(found, planned[following, END])
-        following = planned[following, FOLLOWING]
+    planned, following = nodes.planned, nodes.first_planned[place_of(machine)]
+    count = nodes.counters[PLANNED]
+    while following >= 0 and found < before and planned[BEGIN, place_of(following)] < found + length:
+        if following < count:
+            found = max(found, planned[END, place_of(following)])
+        following = planned[FOLLOWING, place_of(following)]
     return int(found) if found < before else NEVER
 
 
@@ -635,8 +652,8 @@ def _first_of_one(nodes: Nodes, number: int, slot: int, length: int, after: int,
     """Return the first time for a job on one machine."""
     mask, best = nodes.levels.needs[number, MASK], -1
     for place in range(nodes.first_member[mask], nodes.first_member[mask + 1]):
-        machine = nodes.members[place]
-        if nodes.found[slot, machine] >= before:
+        machine = nodes.members[place_of(place)]
+        if nodes.found[place_of(slot), place_of(machine)] >= before:
             continue
         found = _search(nodes, slot, machine, length, after, before)
         if found < before:
@@ -679,15 +696,15 @@ def _have_enough(nodes: Nodes, number: int, slot: int, length: int, start: int, 
     If not, the smallest of their next times are known, those before another time; later ones are not sought.
     """
     mask, wanted = nodes.levels.needs[number, MASK], nodes.levels.needs[number, NODES]
-    at_once, kept, bound = 0, 0, before
+    at_once, kept, bound, search, known = 0, 0, before, nodes.counters[SEARCH], nodes.found[slot]
     for place in range(nodes.first_member[mask], nodes.first_member[mask + 1]):
-        machine = nodes.members[place]
-        found = nodes.found[slot, machine]
+        machine = nodes.members[place_of(place)]
+        found = known[place_of(machine)]
         if found >= bound:
             continue
-        if found < start or nodes.sought[machine] != nodes.counters[SEARCH]:
+        if found < start or nodes.sought[place_of(machine)] != search:
             found = _search(nodes, slot, machine, length, start, bound)
-            nodes.sought[machine] = nodes.counters[SEARCH] if found < NEVER else 0
+            nodes.sought[place_of(machine)] = search if found < NEVER else 0
             if found == NEVER:
                 continue
         if found == start:

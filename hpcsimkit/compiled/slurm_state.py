@@ -346,7 +346,7 @@ class Nodes(NamedTuple):
         Amounts that a request wants of each machine, and that a pooled one still lacks.
     least : array of int64, shape (machines, resources)
         Space for what is available throughout a time, or once some jobs have ended.
-    planned : array of int64, shape (parts, 3)
+    planned : array of int64, shape (3, parts)
         Beginning and end [s] of the parts of planned places, each of which has its machine for itself, and
         the following part on the same machine, -1 for none.
     first_planned : array of int64, shape (machines,)
@@ -365,6 +365,8 @@ class Nodes(NamedTuple):
     fits : array of int64, shape (3, needs)
         Number of changes of the free machines at which it was found whether each need fits them, the answer,
         and the first machine that was chosen.
+    late : array of int64, shape (2, needs)
+        Number of the last backfill in which each need had no place now, and the shortest length of those.
     is_member : array of uint8, shape (masks, machines)
         Whether each machine belongs to each mask.
     changed_at : array of int64, shape (machines,)
@@ -391,8 +393,9 @@ class Nodes(NamedTuple):
         the one that is made; the time before which its places begin [s]; number of places of the last one
         that have been looked at; number of machines that lack anything; number of changes of the free
         machines when it began; the times before which places of the backfill, and those of the last plan,
-        begin [s]; and number of ends between them. Last, the position of the candidate that was checked last, the first beginning planned since then [s], and
-        the last machine of its place.
+        begin [s]; and number of ends between them. Last, the position of the candidate that was checked last,
+        the first beginning planned since then [s], the last machine of its place, and the time of the plan
+        [s].
     """
 
     levels: Levels
@@ -420,6 +423,7 @@ class Nodes(NamedTuple):
     seen: Integers
     shut: NDArray[np.uint8]
     fits: Integers
+    late: Integers
     is_member: NDArray[np.uint8]
     changed_at: Integers
     lacking: Integers
@@ -436,7 +440,7 @@ AT, NEXT, LEVEL = range(3)
 """Columns of :attr:`Nodes.steps`; the amounts are the last ones."""
 
 BEGIN, END, FOLLOWING = range(3)
-"""Columns of :attr:`Nodes.planned`."""
+"""Rows of :attr:`Nodes.planned`."""
 
 MACHINE, ENOUGH, ENDS, PART, FREE_UNTIL, TAKEN_UNTIL = range(6)
 """Rows of :attr:`Nodes.seen`."""
@@ -467,8 +471,9 @@ MACHINE, ENOUGH, ENDS, PART, FREE_UNTIL, TAKEN_UNTIL = range(6)
     CHECKED,
     SOONEST,
     WITNESS,
+    PLAN_AT,
     NODE_COUNTERS,
-) = range(26)
+) = range(27)
 """Positions in :attr:`Nodes.counters`."""
 
 TICKET, SINCE, FIRST_PART, FIRST_PLANNED = range(4)
