@@ -384,7 +384,7 @@ class Nodes(NamedTuple):
         each place.
     plan_parts : array of int64, shape (2, steps)
         Machines of these places.
-    counters : array of int64, shape (25,)
+    counters : array of int64, shape (27,)
         Numbers of steps, of the backfill, of machines that were chosen, of smallest times, of changes of the
         free machines, and of the search; the need of a lesser request with a late place; the number of
         planned parts; the epoch, which begins with a backfill or a start in one; the first step of the second
