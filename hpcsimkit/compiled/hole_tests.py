@@ -43,7 +43,7 @@ def _stop_tests(jobs: Jobs, run: Run, queue: Queue, stops: Stops, tests: Tests, 
         tests.left[row] -= 1
         if not tests.delay:
             tests.asked[row] = 0
-        stop(jobs, run, queue, None, stops, None, row, now, TESTED)
+        stop(jobs, run, queue, None, None, stops, None, row, now, TESTED)
         stopped = True
     return stopped
 

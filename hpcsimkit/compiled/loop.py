@@ -10,6 +10,7 @@ from hpcsimkit.compiled.filling import skips
 from hpcsimkit.compiled.hole_tests import stop_tests, take_after_tests
 from hpcsimkit.compiled.journal import ENDED, Journal, enter_in
 from hpcsimkit.compiled.listing import Listing
+from hpcsimkit.compiled.machine_outages import change_machines, take_free
 from hpcsimkit.compiled.machines import NEWCOMERS, Machines
 from hpcsimkit.compiled.machines import end_next as end_next_on_machines
 from hpcsimkit.compiled.passes import scored_pass, sorted_pass, update_plan
@@ -105,7 +106,7 @@ def simulate(  # noqa: PLR0913 - parts of the state
     """
     head = -1
     while True:
-        needed = need(jobs, run, queue, stops)
+        needed = need(jobs, run, queue, machines, stops)
         if needed != OVER:
             return needed
         now = max(next_instant(jobs, run, queue, plan, stops, windows), rules.begin)
@@ -115,11 +116,11 @@ def simulate(  # noqa: PLR0913 - parts of the state
             jobs, run, shares, candidate_shares, machines, histories, plan, stops, windows, None, now
         )
         tested = stop_tests(jobs, run, queue, stops, tests, now)
-        changed |= change_capacity(jobs, run, queue, sizes, stops, plan, now)
+        changed |= _change_capacity(jobs, run, queue, sizes, machines, stops, plan, now)
         changed |= change_windows(jobs, run, queue, windows, now)
         first = run.counters[ARRIVED]
         submit_jobs(jobs, run, queue, sizes, shares, candidate_shares, histories, stops, now)
-        changed |= rejoin_later(jobs, run, queue, sizes, stops, plan, now)
+        changed |= rejoin_later(jobs, run, queue, sizes, machines, stops, plan, now)
         take_after_tests(jobs, run, stops, tested, now)
         if not queue.counters[WAITING]:
             continue
@@ -142,12 +143,31 @@ def simulate(  # noqa: PLR0913 - parts of the state
             )
         elif (
             changed
-            or stops is not None
+            or (stops is not None and machines is None)
             or rules.backfilling == PLANNED
             or not _settled(jobs, run, rules, queue, machines, head, first, now)
         ):
             head = sorted_pass(jobs, run, rules, queue, sizes, listing, machines, profile, plan, stops, now)
-        take_after_pass(jobs, run, stops, now)
+        take_after_pass(jobs, run, machines, stops, now)
+
+
+@pasted
+def _change_capacity(
+    jobs: Jobs,
+    run: Run,
+    queue: Queue,
+    sizes: Sizes | None,
+    machines: Machines | None,
+    stops: Stops | None,
+    plan: Plan | None,
+    now: int,
+) -> bool:
+    """Return capacity from outages that end now, and begin others; return whether there are any."""
+    if stops is None:
+        return False
+    if machines is None:
+        return change_capacity(jobs, run, queue, sizes, stops, plan, now)
+    return change_machines(jobs, run, queue, machines, stops, plan, now)
 
 
 @pasted
@@ -215,12 +235,23 @@ def end_jobs(  # noqa: PLR0913 - parts of the state
         if plan is not None:
             note_end(plan, row)
         if stops is not None:
-            take_what_is_left(jobs, run, stops, row, now)
+            _take_what_is_left(jobs, run, machines, stops, row, now)
         if windows is not None:
             count_after_end(run, windows, now)
         if journal is not None:
             enter_in(journal, ENDED, row, now)
     return ended
+
+
+@pasted
+def _take_what_is_left(
+    jobs: Jobs, run: Run, machines: Machines | None, stops: Stops, row: int, now: int
+) -> None:
+    """Take out of order what a job that has ended leaves; mirrors ``Run.end``."""
+    if machines is None:
+        take_what_is_left(jobs, run, stops, row, now)
+    else:
+        take_free(jobs, run, machines, stops, now)
 
 
 @pasted

@@ -10,7 +10,7 @@ from hpcsimkit.compiled.compilation import machine_code, pasted, separate
 from hpcsimkit.compiled.listing import Listing, new_listing
 from hpcsimkit.compiled.needs import EMPTY, MINUS, NOW, PLUS, Levels, fits
 from hpcsimkit.compiled.queue import BLOCKS, Queue, add, new_queue, remove
-from hpcsimkit.compiled.running import pop, push
+from hpcsimkit.compiled.running import pop, push, withdraw
 from hpcsimkit.compiled.state import RUNNING, STARTED, Integers, Jobs, Run
 
 PARTS, EVENTS, CHANGES, MARK, NEWCOMERS, BLOCKED, SETTLED, SEEN_PASS, HEAD, SHADOW_TIME, HAS_ROOM = range(11)
@@ -35,7 +35,8 @@ class Machines(NamedTuple):
         Levels of the machines, and the needs of jobs.
     jobs : array of int64, shape (4, jobs)
         Number of the need of each job, first part of its allocation, number of parts, and, while it runs, its
-        rank by expected end and then by row.
+        rank by expected end and then by row. If there are outages, columns for what is out of order follow,
+        each with a part of its own in front of those of jobs; see :mod:`.machine_outages`.
     machines : array of int64, shape (2, machines)
         Number of resources of each machine, and whether it is in the allocation that is being made.
     memory : array of int64, shape (needs, 4)
@@ -47,7 +48,7 @@ class Machines(NamedTuple):
         Running jobs by expected end.
     parts : array of int64, shape (parts, 1 + resources)
         Machine and amounts of each part of an allocation.
-    events : array of int64, shape (2 * jobs,)
+    events : array of int64, shape (2 * jobs,), or more if jobs may be stopped
         Starts (rows) and ends (complements of rows) in chronological order.
     counters : array of int64
         Number of parts, of events, and of changes of the free level, and the state of the backfilling, at the
@@ -68,25 +69,51 @@ class Machines(NamedTuple):
     digits: int
 
 
-def new_machines(levels: Levels, need: Integers, parts: int) -> Machines:
-    """Return empty machines, with space for a number of parts of allocations."""
+def new_machines(levels: Levels, need: Integers, parts: int, gone: int = 0) -> Machines:
+    """Return empty machines, with space for a number of parts of allocations.
+
+    There is space for capacity that is out of order, `gone` times at once, and then for further attempts.
+    """
     jobs, (_, machines, resources) = len(need), levels.levels.shape
+    rows, again = jobs + gone, 2 if gone else 1
     counters = np.full(11, -1, dtype=np.int64)
-    counters[[PARTS, EVENTS, CHANGES]] = 0
+    counters[[PARTS, EVENTS, CHANGES]] = gone, 0, 0
+    by_row = np.zeros((4, rows), dtype=np.int64)
+    by_row[NEED, :jobs] = need
+    by_row[FIRST, jobs:], by_row[COUNT, jobs:] = np.arange(gone), 1
     return Machines(
         levels,
-        jobs=np.stack([need, *np.zeros((3, jobs), dtype=np.int64)]),
+        jobs=by_row,
         machines=np.stack(
             [np.count_nonzero(levels.levels[EMPTY], axis=1), np.zeros(machines, dtype=np.int64)]
         ),
         memory=np.full((len(levels.needs), 4), -1, dtype=np.int64),
         ranking=new_listing(machines),
-        expected=new_queue(jobs),
-        parts=np.empty((parts, 1 + resources), dtype=np.int64),
-        events=np.empty(2 * jobs, dtype=np.int64),
+        expected=new_queue(rows),
+        parts=np.empty((gone + again * parts, 1 + resources), dtype=np.int64),
+        events=np.empty(2 * again * jobs, dtype=np.int64),
         counters=counters,
-        digits=jobs.bit_length(),
+        digits=rows.bit_length(),
     )
+
+
+def with_space(machines: Machines) -> Machines:
+    """Return the same machines with space for more allocations, and for more starts and ends."""
+    return machines._replace(
+        parts=np.concatenate([machines.parts, np.empty_like(machines.parts)]),
+        events=np.concatenate([machines.events, np.empty_like(machines.events)]),
+    )
+
+
+@pasted
+def lacks_space(machines: Machines, jobs: int, parts: int) -> bool:
+    """Return whether the next instant may need more space: all jobs may end or be stopped, and start again.
+
+    `parts` is the maximum number of parts of one allocation of each job, together.
+    """
+    counters = machines.counters
+    events = counters[EVENTS] + 3 * jobs
+    return bool(counters[PARTS] + parts > len(machines.parts) or events > len(machines.events))
 
 
 @machine_code
@@ -141,7 +168,7 @@ def record_start(jobs: Jobs, run: Run, machines: Machines, row: int, now: int, m
     counters = machines.counters
     run.start_time[row] = now
     run.mode[row] = mode
-    _change_free(machines, row, MINUS)
+    change_free(machines, row, MINUS)
     machines.events[counters[EVENTS]] = row
     counters[EVENTS] += 1
     _expect(jobs, run, machines, row)
@@ -159,12 +186,24 @@ def end_next(run: Run, machines: Machines) -> int:
     remove(machines.expected, None, row, machines.jobs[RANK])
     machines.events[counters[EVENTS]] = ~row
     counters[EVENTS] += 1
-    _change_free(machines, row, PLUS)
+    change_free(machines, row, PLUS)
     return row
 
 
+@separate
+def leave(run: Run, machines: Machines, row: int) -> None:
+    """Take back what a job that is stopped uses; mirrors ``Run.leave``."""
+    counters = machines.counters
+    withdraw(run.ends, run.counters[RUNNING], row)
+    run.counters[RUNNING] -= 1
+    remove(machines.expected, None, row, machines.jobs[RANK])
+    machines.events[counters[EVENTS]] = ~row
+    counters[EVENTS] += 1
+    change_free(machines, row, PLUS)
+
+
 @machine_code
-def _change_free(machines: Machines, row: int, sign: int) -> None:
+def change_free(machines: Machines, row: int, sign: int) -> None:
     """Release the resources of a job's allocation, or occupy them."""
     levels, parts, first = machines.levels.levels, machines.parts, machines.jobs[FIRST, row]
     for part in range(first, first + machines.jobs[COUNT, row]):

@@ -14,6 +14,7 @@ from hpcsimkit.cluster.opaque import AnyCluster
 from hpcsimkit.cluster.request import Need
 from hpcsimkit.jobs.columns import TIME_LIMIT
 from hpcsimkit.jobs.workload import Workload
+from hpcsimkit.kernel.attempts import events_of_attempts
 from hpcsimkit.kernel.begun import Begun
 from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.policies.backfill.backfilling import Reservations
@@ -96,20 +97,21 @@ def placement_code(policy: Pipeline) -> int:
     return int(codes.get(type(policy.placement), placing.FIRST_FIT))
 
 
-def machines_of(workload: Workload, cluster: Cluster) -> Machines:
-    """Return the state of empty machines."""
+def machines_of(workload: Workload, cluster: Cluster, gone: int = 0) -> Machines:
+    """Return the state of empty machines; see :func:`~hpcsimkit.compiled.machines.new_machines`."""
     from hpcsimkit.compiled.machines import new_machines
 
     needs, numbers = needs_of(workload, cluster)
-    return new_machines(_levels(needs, cluster), numbers, int(most_parts(needs, numbers).sum()))
+    return new_machines(_levels(needs, cluster), numbers, int(most_parts(needs, numbers).sum()), gone)
 
 
-def profile_of(workload: Workload, cluster: Cluster, machines: Machines) -> MachineProfile:
-    """Return the profile of empty machines."""
+def profile_of(workload: Workload, cluster: Cluster, machines: Machines, gone: int) -> MachineProfile:
+    """Return the profile of empty machines; `gone` as in :func:`machines_of`."""
     from hpcsimkit.compiled.machine_profile import new_machine_profile
 
     needs, numbers = needs_of(workload, cluster)
-    return new_machine_profile(machines, most_parts(needs, numbers), any(need.spread for need in needs))
+    parts = np.concatenate([most_parts(needs, numbers), np.ones(gone, dtype=np.int64)])
+    return new_machine_profile(machines, parts, any(need.spread for need in needs))
 
 
 def needs_of(workload: Workload, cluster: Cluster) -> tuple[list[Need], Integers]:
@@ -157,12 +159,42 @@ def most_parts(needs: Sequence[Need], numbers: Integers) -> Integers:
     return np.array(most, dtype=np.int64)[numbers]
 
 
-def placements_of(cluster: AnyCluster, machines: Machines) -> Placements:
-    """Return the allocations at the end of a run; mirrors ``Placements.of``."""
+def placements_of(cluster: AnyCluster, machines: Machines, jobs: int) -> Placements:
+    """Return the last allocations of a number of jobs at the end of a run; mirrors ``Placements.of``."""
     from hpcsimkit.compiled.machines import COUNT, EVENTS, FIRST
 
-    events = machines.events[: machines.counters[EVENTS]]
-    return placements_in(cluster, machines.parts, machines.jobs[FIRST], machines.jobs[COUNT], events)
+    first, count = machines.jobs[FIRST, :jobs], machines.jobs[COUNT, :jobs]
+    return placements_in(cluster, machines.parts, first, count, machines.events[: machines.counters[EVENTS]])
+
+
+def placements_of_attempts(
+    cluster: AnyCluster, machines: Machines, stopped: Integers, places: Integers, last: Integers
+) -> Placements:
+    """Return the allocations of all attempts at the end of a run; mirrors ``attempts_of``.
+
+    Parameters
+    ----------
+    cluster : Machines
+        The cluster.
+    machines : Machines
+        Its state.
+    stopped : array of int64, shape (stops,)
+        Rows of the jobs of the attempts that were stopped.
+    places : array of int64, shape (2, stops)
+        First part and number of parts of each of these.
+    last : array of int64
+        Rows of the jobs that have ended.
+    """
+    from hpcsimkit.compiled.machines import COUNT, EVENTS, FIRST
+
+    rows = np.concatenate([stopped, last])
+    order = np.argsort(rows, kind="stable")
+    first, count = (
+        np.concatenate([places[place], machines.jobs[row, last]])[order]
+        for place, row in enumerate((FIRST, COUNT))
+    )
+    events = events_of_attempts(machines.events[: machines.counters[EVENTS]], rows[order])
+    return placements_in(cluster, machines.parts, first, count, events)
 
 
 def placements_in(

@@ -17,13 +17,11 @@ from hpcsimkit.compiled import loading, on_machines
 from hpcsimkit.compiled.known_parameters import unknown_parameters
 from hpcsimkit.jobs.columns import TIME_LIMIT
 from hpcsimkit.jobs.workload import Workload
-from hpcsimkit.kernel.attempts import events_of_attempts
 from hpcsimkit.kernel.ledger import Mode
 from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.kernel.policy import Policy
 from hpcsimkit.kernel.setup import Setup
 from hpcsimkit.policies.preempting.replanning import LAS, SRTF, Gittins, SmallestPreemptive
-from hpcsimkit.results.placements import Placements
 from hpcsimkit.results.result import Result
 
 if TYPE_CHECKING:
@@ -73,7 +71,9 @@ def _furthest(workload: Workload, policy: Policy) -> float:
 def run(simulation: Any, cluster: AnyCluster, kind: str) -> Result:
     """Run a simulation of one of the :data:`SCHEDULERS` that has no obstacle."""
     simulate = loading.load(kind)
-    from hpcsimkit.compiled.attempts import new_attempts, restart_rules, table_of, with_space
+    from hpcsimkit.compiled.attempts import STOPPED, new_attempts, restart_rules, table_of
+    from hpcsimkit.compiled.attempts import with_space as with_more_stops
+    from hpcsimkit.compiled.machines import with_space
     from hpcsimkit.compiled.replanning import PASSES, Columns
     from hpcsimkit.compiled.state import contiguous
 
@@ -98,16 +98,19 @@ def run(simulation: Any, cluster: AnyCluster, kind: str) -> Result:
     parts = 0 if machines is None else len(machines.parts)
     rules, restart = _rules(policy, nodes, parts), restart_rules(setup.restart)
     while not simulate(jobs, rules, restart, state, attempts, machines, places):
-        attempts = with_space(attempts)
+        attempts = with_more_stops(attempts)
         if machines is not None and places is not None:
-            machines, places = _with_space(machines), np.concatenate([places, np.empty_like(places)], axis=1)
+            machines, places = with_space(machines), np.concatenate([places, np.empty_like(places)], axis=1)
     killed = logged.column("run_time") > workload.column("run_time")
     mode = np.full(len(workload), Mode.READY, dtype=np.uint8)
     last: dict[str, NDArray[Any]] = {"start_time": state.start_time, "end_time": state.end_time, "mode": mode}
     every = np.ones(len(workload), dtype=np.bool_)
     table = table_of(attempts, setup.restart, workload, last, killed, every)
     if table is not None and machines is not None and places is not None:
-        table = replace(table, placements=_placements_of(cluster, machines, places, attempts, table.job))
+        stops = attempts.counters[STOPPED]
+        stopped = attempts.log[0, :stops], places[:, :stops]
+        placements = on_machines.placements_of_attempts(cluster, machines, *stopped, np.flatnonzero(every))
+        table = replace(table, placements=placements)
     return Result(
         workload=workload,
         policy=simulation.name,
@@ -121,36 +124,10 @@ def run(simulation: Any, cluster: AnyCluster, kind: str) -> Result:
         options=simulation.options,
         seconds=time.perf_counter() - began,
         passes=int(state.counters[PASSES]),
-        placements=None if machines is None else on_machines.placements_of(cluster, machines),
+        placements=None if machines is None else on_machines.placements_of(cluster, machines, len(workload)),
         simulator="compiled",
         attempts=table,
     )
-
-
-def _with_space(machines: Any) -> Any:
-    """Return the same machines with space for more allocations, and for more starts and ends."""
-    return machines._replace(
-        parts=np.concatenate([machines.parts, np.empty_like(machines.parts)]),
-        events=np.concatenate([machines.events, np.empty_like(machines.events)]),
-    )
-
-
-def _placements_of(
-    cluster: AnyCluster, machines: Any, places: NDArray[np.int64], attempts: Any, jobs: NDArray[np.int64]
-) -> Placements:
-    """Return the allocations of all attempts, which are those of some jobs, in this order."""
-    from hpcsimkit.compiled.attempts import STOPPED
-    from hpcsimkit.compiled.machines import COUNT, EVENTS, FIRST
-
-    stopped = attempts.counters[STOPPED]
-    rows = np.concatenate([attempts.log[0, :stopped], np.arange(len(attempts.kept))])
-    order = np.argsort(rows, kind="stable")
-    first, count = (
-        np.concatenate([places[place, :stopped], machines.jobs[row]])[order]
-        for place, row in enumerate((FIRST, COUNT))
-    )
-    events = events_of_attempts(machines.events[: machines.counters[EVENTS]].tolist(), jobs.tolist())
-    return on_machines.placements_in(cluster, machines.parts, first, count, np.array(events, dtype=np.int64))
 
 
 def _rules(policy: Any, nodes: int, parts: int) -> Rules:

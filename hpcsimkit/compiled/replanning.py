@@ -24,7 +24,7 @@ from hpcsimkit.compiled.attempts import (
 )
 from hpcsimkit.compiled.compilation import called, machine_code, pasted
 from hpcsimkit.compiled.listing import Listing, sort
-from hpcsimkit.compiled.machines import COUNT, EVENTS, FIRST, PARTS, Machines
+from hpcsimkit.compiled.machines import COUNT, EVENTS, FIRST, Machines, lacks_space
 from hpcsimkit.compiled.needs import EMPTY, NOW
 from hpcsimkit.compiled.placing import FIRST_FIT, allocate
 from hpcsimkit.compiled.running import pop, push, withdraw
@@ -444,9 +444,7 @@ def _lacks_space(
         return True
     if machines is None:
         return False
-    counters = machines.counters
-    events = counters[EVENTS] + 3 * len(jobs.submit_time)  # each job may end, or be stopped and start again
-    return bool(counters[PARTS] + rules.parts > len(machines.parts) or events > len(machines.events))
+    return lacks_space(machines, len(jobs.submit_time), rules.parts)
 
 
 @machine_code

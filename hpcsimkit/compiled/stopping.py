@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsimkit.cluster.base import Nodes
 from hpcsimkit.cluster.failure_files import FailureLog
+from hpcsimkit.cluster.machines import Machines
 from hpcsimkit.cluster.opaque import AnyCluster
 from hpcsimkit.cluster.outages import Failures, Outage, Outages
+from hpcsimkit.compiled import on_machines
+from hpcsimkit.jobs.columns import TIME_LIMIT
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.failures import STREAM
 from hpcsimkit.kernel.pipeline import Pipeline
@@ -26,8 +28,9 @@ from hpcsimkit.results.attempts import Downtime
 from hpcsimkit.results.result import Result
 
 if TYPE_CHECKING:
+    from hpcsimkit.compiled.machines import Machines as State
     from hpcsimkit.compiled.state import Jobs, Run
-    from hpcsimkit.compiled.stops import Preemption, Stops
+    from hpcsimkit.compiled.stops import MachineOutages, Preemption, Stops
 
 OPTIONS = ("outages", "restart")
 """Options of a run by which jobs are stopped."""
@@ -39,7 +42,8 @@ CHUNK = 256
 """Number of outages that are drawn at first."""
 
 SPACE = 2
-"""Number of stops of each job for which space is set aside; more is added when it is needed."""
+"""Number of stops of each job, and of parts of each machine that are out of order at once, for which space is
+set aside; more is added when it is needed."""
 
 DIGITS = 52
 """Number of binary digits of a rank, which may be a floating-point number, too."""
@@ -57,10 +61,8 @@ def stops_jobs(setup: Setup, policy: Pipeline) -> bool:
 
 def obstacles(setup: Setup, workload: Workload, cluster: AnyCluster, policy: Pipeline) -> Iterator[str]:
     """Yield the reasons why the compiled simulator cannot run a pipeline whose jobs may be stopped."""
-    if type(cluster) is not Nodes:
-        names = [name for name in OPTIONS if name in setup.given]
-        names = names or ["a preemptor" if policy.tester is None else "tests"]
-        yield f"it knows {' and '.join(names)} on homogeneous nodes only"
+    if isinstance(cluster, Machines):
+        yield from _obstacles_on_machines(setup, policy)
     if type(setup.outages) not in SOURCES:
         yield f"it knows no outages {setup.outages!r}"
     if setup.begun is not None:
@@ -71,6 +73,16 @@ def obstacles(setup: Setup, workload: Workload, cluster: AnyCluster, policy: Pip
             yield f"it knows no {part!r} where jobs may be stopped"
     if len(workload) >= MOST_JOBS:
         yield "its jobs are too many to be stopped"
+
+
+def _obstacles_on_machines(setup: Setup, policy: Pipeline) -> Iterator[str]:
+    """Yield the reasons why the compiled simulator cannot run a pipeline whose jobs may be stopped there."""
+    for name, stage in (("a preemptor", policy.preemptor), ("tests", policy.tester)):
+        if stage is not None:
+            yield f"it knows {name} on homogeneous nodes only"
+    listed = setup.outages.listed if isinstance(setup.outages, Outages) else ()
+    if max((outage.end for outage in listed), default=0) > TIME_LIMIT:
+        yield "its outages end too late"
 
 
 def obstacle_of_preemptor(preemptor: object) -> str | None:
@@ -95,29 +107,49 @@ class OutagesToCome:
     ----------
     simulation : Simulation
         The parameters of the run.
-    nodes : int
-        Number of nodes of its cluster.
+    cluster : Nodes or Machines
+        Its cluster, without a partition over all of it.
     """
 
-    def __init__(self, simulation: Any, nodes: int) -> None:
-        setup, workload, cluster = simulation.setup, simulation.workload, Nodes(nodes)
+    def __init__(self, simulation: Any, cluster: AnyCluster) -> None:
+        setup, workload = simulation.setup, simulation.workload
         self.first = int(workload.submit_time.min()) if len(workload) else 0
         rng = np.random.default_rng([setup.seed, STREAM])
         listed = Outages(()) if setup.outages is None else setup.outages.on(workload, cluster)
         self._coming: Iterator[Outage] = listed.outages(cluster, self.first, rng)
-        self._count = CHUNK
+        self._count, self._members = CHUNK, 0
 
-    def next(self) -> tuple[Integers, NDArray[np.float64], bool]:
-        """Return the next outages and their positions, and whether no others follow."""
+    def next(self) -> tuple[Integers, NDArray[np.float64], Integers, bool]:
+        """Return the next outages, their positions and their machines, and whether no others follow."""
         found = [outage for _, outage in zip(range(self._count), self._coming, strict=False)]
-        columns = [(each.start, each.end, each.nodes, each.drain) for each in found]
         over, self._count = len(found) < self._count, 2 * self._count
-        outages = np.array(columns, dtype=np.int64).reshape(len(found), 4).T.copy()
-        return outages, np.array([each.position for each in found], dtype=np.float64), over
+        columns, members = [], list[Any]()
+        for each in found:
+            size = len(each.machines) or each.nodes
+            columns.append((each.start, each.end, size, each.drain, self._members + len(members)))
+            members += each.machines
+        self._members += len(members)
+        outages = np.array(columns, dtype=np.int64).reshape(len(found), 5).T.copy()
+        positions = np.array([each.position for each in found], dtype=np.float64)
+        return outages, positions, np.array(members, dtype=np.int64), over
+
+
+def rows_down(cluster: AnyCluster, space: int) -> int:
+    """Return how many times nodes, or parts of machines, can be out of order at once.
+
+    Of a machine, all that is free goes out of order at once, and the rest as it becomes free.
+    """
+    return (1 + space) * len(cluster) if isinstance(cluster, Machines) else int(cluster.size)
 
 
 def prepare(
-    jobs: Jobs, run: Run, simulation: Any, space: int, groups: Integers, first: int
+    jobs: Jobs,
+    run: Run,
+    simulation: Any,
+    cluster: AnyCluster,
+    space: int,
+    groups: Integers,
+    first: int,
 ) -> tuple[Jobs, Run, Stops]:
     """Return jobs, state and stops before the first event.
 
@@ -127,6 +159,8 @@ def prepare(
         Those of a run without stops.
     simulation : Simulation
         The parameters of the run.
+    cluster : Nodes or Machines
+        Its cluster, without a partition over all of it.
     space : int
         Number of stops of each job for which space is set aside.
     groups : array of int64, shape (jobs,)
@@ -137,39 +171,63 @@ def prepare(
     from hpcsimkit.compiled.attempts import new_attempts, restart_rules
     from hpcsimkit.compiled.stops import FIRST, NEXT, UNUSED, Stops
 
-    setup, nodes = simulation.setup, simulation.cluster.size
+    setup, rows = simulation.setup, rows_down(cluster, space)
     count, restart = len(jobs.submit_time), setup.restart
+    at_once = rows + (count if isinstance(cluster, Machines) else 0)
     work, asked = jobs.run_time.copy(), run.estimate.copy()
     by_attempt = jobs._replace(
-        run_time=_lasting(work, setup), nodes=np.concatenate([jobs.nodes, np.zeros(nodes, dtype=np.int64)])
+        run_time=_lasting(work, setup), nodes=np.concatenate([jobs.nodes, np.zeros(rows, dtype=np.int64)])
     )
-    counters = np.zeros(13, dtype=np.int64)
-    counters[UNUSED], counters[FIRST], counters[NEXT] = nodes, first, 0
+    counters = np.zeros(14, dtype=np.int64)
+    counters[UNUSED], counters[FIRST], counters[NEXT] = rows, first, 0
+    attempts = new_attempts(jobs.submit_time, space * count + at_once)
     stops = Stops(
         restart_rules(restart),
-        new_attempts(jobs.submit_time, space * count + nodes),
-        _preemption_of(simulation, nodes),
+        attempts,
+        _preemption_of(simulation, at_once),
+        _outages_on(cluster, simulation.workload, attempts.log.shape[1], 4 * rows),
         work=work,
         asked=asked,
         failures=np.zeros(count, dtype=np.int64),
         given_up=np.zeros(count, dtype=np.uint8),
         group=groups << (DIGITS - count.bit_length()),
-        outages=np.empty((4, 0), dtype=np.int64),
+        outages=np.empty((5, 0), dtype=np.int64),
         position=np.empty(0),
-        incomplete=np.empty((2, nodes + 1), dtype=np.int64),
-        by_start=np.empty(nodes + 1, dtype=np.int64),
+        incomplete=np.empty((2, at_once + 1), dtype=np.int64),
+        by_start=np.empty(at_once + 1, dtype=np.int64),
         listed=np.zeros(count, dtype=np.uint8),
-        down=np.empty((3, 4 * nodes), dtype=np.int64),
-        unused=np.arange(count, count + nodes),
+        down=np.empty((3, 4 * rows), dtype=np.int64),
+        unused=np.arange(count, count + rows),
         rejoined=np.empty(count, dtype=np.int64),
         counters=counters,
     )
     run = run._replace(
         estimate=_lasting(asked, setup),
-        ends=np.empty((3, nodes + 1), dtype=np.int64),
-        expected=np.empty((2, nodes + 1), dtype=np.int64),
+        ends=np.empty((3, at_once + 1), dtype=np.int64),
+        expected=np.empty((2, at_once + 1), dtype=np.int64),
     )
     return by_attempt, run, stops
+
+
+def _outages_on(cluster: AnyCluster, workload: Workload, stops: int, space: int) -> MachineOutages:
+    """Return the state of outages of machines, with space for stopped attempts and for outages."""
+    from hpcsimkit.compiled.stops import MachineOutages
+
+    machines = isinstance(cluster, Machines)
+    parts = 0
+    if isinstance(cluster, Machines):
+        parts = int(on_machines.most_parts(*on_machines.needs_of(workload, cluster)).sum())
+    shape = cluster.capacity.shape if isinstance(cluster, Machines) else (0, 0)
+    return MachineOutages(
+        members=np.empty(0, dtype=np.int64),
+        begun=np.empty((4, machines * space), dtype=np.int64),
+        gone=np.zeros(shape, dtype=np.int64),
+        hit=np.zeros(shape[0], dtype=np.uint8),
+        found=np.empty(machines * len(workload), dtype=np.int64),
+        amounts=np.empty((shape[1], machines * space), dtype=np.int64),
+        places=np.empty((2, machines * stops), dtype=np.int64),
+        parts=np.array([parts]),
+    )
 
 
 def _preemption_of(simulation: Any, nodes: int) -> Preemption:
@@ -204,54 +262,86 @@ def _lasting(work: Integers, setup: Setup) -> Integers:
     return lasting[number_of]
 
 
-def supplied(stops: Stops, needed: int, coming: OutagesToCome) -> Stops:
+def supplied(
+    stops: Stops, machines: State | None, needed: int, coming: OutagesToCome
+) -> tuple[Stops, State | None]:
     """Return the same state with the outages, or the space, that a run needs to go on.
 
     Raises
     ------
     LackingSpaceError
-        It cannot go on, as a pass had too little space.
+        It cannot go on, as there was too little space.
     """
     from hpcsimkit.compiled.attempts import with_space
-    from hpcsimkit.compiled.stops import EXHAUSTED, FROM_THE_BEGINNING, MORE_DOWN, MORE_OUTAGES, NEXT
+    from hpcsimkit.compiled.machines import with_space as with_more_parts
+    from hpcsimkit.compiled.stops import FROM_THE_BEGINNING, MORE_DOWN, MORE_OUTAGES, MORE_PARTS
 
+    outages = stops.on_machines
     if needed == FROM_THE_BEGINNING:
         raise LackingSpaceError
+    if needed == MORE_PARTS and machines is not None:
+        return stops, with_more_parts(machines)
     if needed == MORE_OUTAGES:
-        (outages, position, over), begun = coming.next(), stops.counters[NEXT]
-        stops.counters[NEXT], stops.counters[EXHAUSTED] = 0, over
-        return stops._replace(
-            outages=np.concatenate([stops.outages[:, begun:], outages], axis=1),
-            position=np.concatenate([stops.position[begun:], position]),
-        )
+        return _with_outages(stops, coming), machines
     if needed == MORE_DOWN:
-        return stops._replace(down=np.concatenate([stops.down, np.empty_like(stops.down)], axis=1))
-    return stops._replace(attempts=with_space(stops.attempts))
+        twice = outages._replace(begun=_twice(outages.begun), amounts=_twice(outages.amounts))
+        return stops._replace(down=_twice(stops.down), on_machines=twice), machines
+    more = outages._replace(places=_twice(outages.places))
+    return stops._replace(attempts=with_space(stops.attempts), on_machines=more), machines
 
 
-def with_attempts(result: Result, stops: Stops, restart: Restart) -> Result:
+def _with_outages(stops: Stops, coming: OutagesToCome) -> Stops:
+    """Return the same state with the next outages."""
+    from hpcsimkit.compiled.stops import EXHAUSTED, NEXT
+
+    (found, position, members, over), begun = coming.next(), stops.counters[NEXT]
+    stops.counters[NEXT], stops.counters[EXHAUSTED] = 0, over
+    known = np.concatenate([stops.on_machines.members, members])  # outages under way need theirs
+    return stops._replace(
+        outages=np.concatenate([stops.outages[:, begun:], found], axis=1),
+        position=np.concatenate([stops.position[begun:], position]),
+        on_machines=stops.on_machines._replace(members=known),
+    )
+
+
+def _twice(columns: Integers) -> Integers:
+    """Return columns with space for as many more."""
+    return np.concatenate([columns, np.empty_like(columns)], axis=1)
+
+
+def with_attempts(
+    result: Result, stops: Stops, restart: Restart, cluster: AnyCluster, machines: State | None
+) -> Result:
     """Return a result with the attempts of the jobs and the outages."""
-    from hpcsimkit.compiled.attempts import table_of
+    from hpcsimkit.compiled.attempts import STOPPED, table_of
 
     last = {name: getattr(result, name) for name in ("start_time", "end_time", "mode")}
     given_up = stops.given_up.astype(np.bool_)
     table = table_of(stops.attempts, restart, result.workload, last, result.killed, ~given_up)
+    result = replace(result, downtime=_downtime_of(stops, machines))
     if table is None:
-        return replace(result, downtime=_downtime_of(stops))
+        return result
+    placements = None
+    if machines is not None:
+        count, ended = stops.attempts.counters[STOPPED], np.flatnonzero(~given_up)
+        stopped = stops.attempts.log[0, :count], stops.on_machines.places[:, :count]
+        placements = on_machines.placements_of_attempts(cluster, machines, *stopped, ended)
     return replace(
         result,
         start_time=table.start_time[table.first],
         killed=result.killed | given_up,
-        attempts=table,
-        downtime=_downtime_of(stops),
+        attempts=replace(table, placements=placements),
     )
 
 
-def _downtime_of(stops: Stops) -> Downtime | None:
+def _downtime_of(stops: Stops, machines: State | None) -> Downtime | None:
     """Return the outages of a run as a table; None if there was none."""
     from hpcsimkit.compiled.stops import TAKEN
 
-    start, end, nodes = stops.down[:, : stops.counters[TAKEN]]
-    if not len(start):
+    count = stops.counters[TAKEN]
+    start, end, where = (column.copy() for column in stops.down[:, :count])
+    if not count:
         return None
-    return Downtime(start.copy(), end.copy(), np.zeros(len(start), dtype=np.int64), nodes[:, None].copy())
+    if machines is None:
+        return Downtime(start, end, np.zeros(count, dtype=np.int64), where[:, None])
+    return Downtime(start, end, where, stops.on_machines.amounts[:, :count].T.copy())

@@ -1,8 +1,8 @@
-"""Jobs on homogeneous nodes that are stopped and come back, and the outages that stop them.
+"""Jobs that are stopped and come back, and the outages of homogeneous nodes that stop them.
 
 Mirrors :mod:`hpcsimkit.kernel.failures`, and ``Run.on_stop``. Nodes that are out of order are running jobs
 without a submission: they have rows of their own behind those of the jobs, and are expected to end when the
-outage does.
+outage does. Those of machines are in :mod:`.machine_outages`.
 """
 
 from __future__ import annotations
@@ -28,27 +28,32 @@ from hpcsimkit.compiled.attempts import (
     take_return,
 )
 from hpcsimkit.compiled.compilation import called, machine_code, pasted
+from hpcsimkit.compiled.machines import CHANGES, COUNT, Machines, lacks_space, leave
+from hpcsimkit.compiled.machines import FIRST as FIRST_PART
 from hpcsimkit.compiled.plan import Plan, forget_slot
 from hpcsimkit.compiled.queue import WAITING, Queue, Sizes, add
 from hpcsimkit.compiled.running import expect, forget, pop, push, withdraw
 from hpcsimkit.compiled.state import ARRIVED, FREE, NO_LIMIT, RUNNING, Integers, Jobs, Numbers, Run
 
-OVER, MORE_OUTAGES, MORE_ATTEMPTS, MORE_DOWN, FROM_THE_BEGINNING = cast(
-    tuple[int, ...], tuple(map(np.int64, range(5)))
+OVER, MORE_OUTAGES, MORE_ATTEMPTS, MORE_DOWN, MORE_PARTS, FROM_THE_BEGINNING = cast(
+    tuple[int, ...], tuple(map(np.int64, range(6)))
 )
-"""What a run needs to go on, if it is not over: more outages, or space for attempts or for nodes that are
-down; the last one: more space for attempts, from the beginning."""
+"""What a run needs to go on, if it is not over: more outages, or space for attempts, for nodes that are down
+or for allocations to machines; the last one: more space, from the beginning."""
 
 LISTED, NEXT, EXHAUSTED, INCOMPLETE, GONE, TAKEN, UNUSED = range(7)
-JOINED, REJOINED, EARLY, CORRECTED, FIRST, LACKING = range(7, 13)
+JOINED, REJOINED, EARLY, CORRECTED, FIRST, LACKING, BEGUN = range(7, 14)
 """Positions in :attr:`Stops.counters`."""
 
 TEST, GIVE = 2**39, 2**40
 """Numbers behind those of all starts: tests that jobs outlast are over after the jobs of the instant have
 ended, and nodes return from outages after that."""
 
-START, END, NODES, DRAIN = range(4)
+START, END, NODES, DRAIN, MEMBERS = range(5)
 """Rows of :attr:`Stops.outages`."""
+
+UNTIL, MEMBER, SIZE, IN_USE = range(4)
+"""Rows of :attr:`MachineOutages.begun`."""
 
 
 YOUNGEST, OLDEST, LEAST_LOST, SMALLEST = range(4)
@@ -86,6 +91,40 @@ class Preemption(NamedTuple):
     marked: NDArray[np.uint8]
 
 
+class MachineOutages(NamedTuple):
+    """The outages of machines; with homogeneous nodes, all arrays are empty.
+
+    Attributes
+    ----------
+    members : array of int64
+        Numbers of the machines of each outage so far, one outage after the other.
+    begun : array of int64, shape (4, places)
+        The outages that have begun and may not be over: end [s], position of its first machine among the
+        members, number of machines, and whether any of these may still be in use.
+    gone : array of int64, shape (machines, resources)
+        Amounts that are out of order.
+    hit : array of uint8, shape (machines,)
+        Space for marks of the machines of an outage.
+    found : array of int64, shape (jobs,)
+        Space for the jobs on them.
+    amounts : array of int64, shape (resources, places)
+        Amounts that went out of order together, as in :attr:`Stops.down`.
+    places : array of int64, shape (2, stops)
+        First part of the allocation of each attempt that was stopped, and number of parts.
+    parts : array of int64, shape (1,)
+        Maximum number of parts of one allocation of each job, together.
+    """
+
+    members: Integers
+    begun: Integers
+    gone: Integers
+    hit: NDArray[np.uint8]
+    found: Integers
+    amounts: Integers
+    places: Integers
+    parts: Integers
+
+
 class Stops(NamedTuple):
     """The state of what may stop jobs, and of the jobs that were stopped.
 
@@ -97,6 +136,8 @@ class Stops(NamedTuple):
         The attempts of the jobs.
     preemption : Preemption
         The preemptor of the pipeline.
+    on_machines : MachineOutages
+        The outages of machines.
     work, asked : array of int64, shape (jobs,)
         Run time and estimate of each job [s]. In :class:`Jobs` and :class:`Run`, there are those of its
         current or next attempt.
@@ -106,8 +147,9 @@ class Stops(NamedTuple):
         Whether each job does not start again.
     group : array of int64, shape (jobs,)
         Rank of each job by its keys, times the largest number of jobs that may join the queue.
-    outages : array of int64, shape (4, outages)
-        Beginning and end [s], number of nodes, and whether running jobs end first, of the next outages.
+    outages : array of int64, shape (5, outages)
+        Beginning and end [s], number of nodes or machines, whether running jobs end first, and position of
+        the first machine among all members, of the next outages.
     position : array of float64, shape (outages,)
         Position of their first nodes among all.
     incomplete : array of int64, shape (2, nodes + 1)
@@ -117,8 +159,9 @@ class Stops(NamedTuple):
     listed : array of uint8, shape (jobs,)
         Whether each job is in this list, and has not ended since.
     down : array of int64, shape (3, places)
-        Beginning and end [s], and number of the nodes that went out of order together.
-    unused : array of int64, shape (nodes,)
+        Beginning and end [s], and number of the nodes that went out of order together, or number of the
+        machine of which a part did.
+    unused : array of int64, shape (rows,)
         Rows of nodes that are out of order, as far as they are not in use.
     rejoined : array of int64, shape (jobs,)
         Rows of the jobs that have joined the queue again since the last pass.
@@ -126,14 +169,16 @@ class Stops(NamedTuple):
         Number of running jobs that are listed by start, of outages that have begun, whether no others follow,
         number of incomplete outages, of rows in use for nodes out of order, of times that nodes went out of
         order, of unused rows, of jobs that joined the queue, of those that rejoined it since the last pass
-        and of those among them that came before the submissions, whether plans are void, and the instant
-        before which there are no outages [s], and whether there was too little space for the stops of a pass,
-        at the positions named above.
+        and of those among them that came before the submissions, whether plans are void, the instant before
+        which there are no outages [s], whether there was too little space for the stops of a pass or for what
+        is out of order, and the number of outages of machines that have begun and may not be over, at the
+        positions named above.
     """
 
     restart: RestartRules
     attempts: Attempts
     preemption: Preemption
+    on_machines: MachineOutages
     work: Integers
     asked: Integers
     failures: Integers
@@ -163,13 +208,13 @@ def _is_over(jobs: Jobs, run: Run, queue: Queue, stops: Stops) -> bool:
 
 
 @pasted
-def need(jobs: Jobs, run: Run, queue: Queue, stops: Stops | None) -> int:
+def need(jobs: Jobs, run: Run, queue: Queue, machines: Machines | None, stops: Stops | None) -> int:
     """Return what the run needs before its next instant, `OVER` for nothing."""
-    return OVER if stops is None else _need(jobs, run, queue, stops)
+    return OVER if stops is None else _need(jobs, run, queue, machines, stops)
 
 
 @machine_code
-def _need(jobs: Jobs, run: Run, queue: Queue, stops: Stops) -> int:
+def _need(jobs: Jobs, run: Run, queue: Queue, machines: Machines | None, stops: Stops) -> int:
     counters = stops.counters
     if counters[LACKING]:
         return FROM_THE_BEGINNING
@@ -177,6 +222,12 @@ def _need(jobs: Jobs, run: Run, queue: Queue, stops: Stops) -> int:
         return MORE_ATTEMPTS
     if counters[TAKEN] + len(stops.unused) > stops.down.shape[1]:
         return MORE_DOWN
+    if machines is not None:
+        begun = counters[BEGUN] + stops.outages.shape[1] - counters[NEXT]
+        if begun > stops.on_machines.begun.shape[1]:
+            return MORE_DOWN
+        if lacks_space(machines, len(stops.work), stops.on_machines.parts[0]):
+            return MORE_PARTS
     if not counters[EXHAUSTED] and _at_last(stops) and not _is_over(jobs, run, queue, stops):
         return MORE_OUTAGES
     return OVER
@@ -193,7 +244,7 @@ def _at_last(stops: Stops) -> bool:
 
 
 @machine_code
-def _next_outage(jobs: Jobs, run: Run, queue: Queue, stops: Stops) -> int:
+def next_outage(jobs: Jobs, run: Run, queue: Queue, stops: Stops) -> int:
     """Return the beginning of the next outage [s], after all others if there is none, or the run is over."""
     counters = stops.counters
     if counters[NEXT] == stops.outages.shape[1] or _is_over(jobs, run, queue, stops):
@@ -204,7 +255,7 @@ def _next_outage(jobs: Jobs, run: Run, queue: Queue, stops: Stops) -> int:
 @pasted
 def next_change(jobs: Jobs, run: Run, queue: Queue, stops: Stops, limit: int) -> int:
     """Return the time of the next outage or return of a job [s], or the limit if it comes first."""
-    return min(_next_outage(jobs, run, queue, stops), next_return(stops.attempts), limit)
+    return min(next_outage(jobs, run, queue, stops), next_return(stops.attempts), limit)
 
 
 # --- jobs --------------------------------------------------------------------------------------------------
@@ -218,11 +269,12 @@ def join(jobs: Jobs, stops: Stops, row: int) -> None:
 
 
 @machine_code
-def _rejoin(
+def _rejoin(  # noqa: PLR0913 - parts of the state
     jobs: Jobs,
     run: Run,
     queue: Queue,
     sizes: Sizes | None,
+    machines: Machines | None,
     stops: Stops,
     plan: Plan | None,
     row: int,
@@ -231,6 +283,8 @@ def _rejoin(
     """Add a job that was stopped to the queue again; mirrors ``Run.rejoin``."""
     join(jobs, stops, row)
     stops.attempts.joined[row] = now
+    if machines is not None:
+        machines.counters[CHANGES] += 1  # it is no newcomer, so that the next pass has to look at all jobs
     if plan is not None:
         stops.rejoined[stops.counters[REJOINED]] = row
         stops.counters[REJOINED] += 1
@@ -239,13 +293,20 @@ def _rejoin(
 
 @pasted
 def rejoin_later(
-    jobs: Jobs, run: Run, queue: Queue, sizes: Sizes | None, stops: Stops | None, plan: Plan | None, now: int
+    jobs: Jobs,
+    run: Run,
+    queue: Queue,
+    sizes: Sizes | None,
+    machines: Machines | None,
+    stops: Stops | None,
+    plan: Plan | None,
+    now: int,
 ) -> bool:
     """Add the jobs whose delays end now to the queue; return whether there are any."""
     rejoined = False
     if stops is not None:
         while next_return(stops.attempts) == now:
-            _rejoin(jobs, run, queue, sizes, stops, plan, take_return(stops.attempts), now)
+            _rejoin(jobs, run, queue, sizes, machines, stops, plan, take_return(stops.attempts), now)
             rejoined = True
     return rejoined
 
@@ -256,6 +317,7 @@ def stop(  # noqa: PLR0913 - parts of the state
     run: Run,
     queue: Queue,
     sizes: Sizes | None,
+    machines: Machines | None,
     stops: Stops,
     plan: Plan | None,
     row: int,
@@ -263,13 +325,14 @@ def stop(  # noqa: PLR0913 - parts of the state
     why: int,
 ) -> None:
     """Stop a running job; mirrors ``Run.on_stop``."""
-    counters, attempts, restart = run.counters, stops.attempts, stops.restart
+    attempts, restart = stops.attempts, stops.restart
     start, mode = run.start_time[row], run.mode[row]
-    withdraw(run.ends, counters[RUNNING], row)
-    forget(run.expected, counters[RUNNING], start + run.estimate[row], row)
-    counters[RUNNING] -= 1
-    counters[FREE] += jobs.nodes[row]
-    stops.listed[row] = 0
+    if machines is None:
+        _leave_nodes(jobs, run, stops, row)
+    else:
+        places, number = stops.on_machines.places, attempts.counters[STOPPED]
+        places[0, number], places[1, number] = machines.jobs[FIRST_PART, row], machines.jobs[COUNT, row]
+        leave(run, machines, row)
     if plan is not None:
         forget_slot(plan, row)
     record_stop(attempts, restart, row, stops.work[row] - attempts.kept[row], start, now, mode, why)
@@ -283,7 +346,18 @@ def stop(  # noqa: PLR0913 - parts of the state
     if restart.delay:
         return_later(attempts, row, now + restart.delay)
     else:
-        _rejoin(jobs, run, queue, sizes, stops, plan, row, now)
+        _rejoin(jobs, run, queue, sizes, machines, stops, plan, row, now)
+
+
+@pasted
+def _leave_nodes(jobs: Jobs, run: Run, stops: Stops, row: int) -> None:
+    """Take back the nodes of a job that is stopped; mirrors ``Run.leave``."""
+    counters = run.counters
+    withdraw(run.ends, counters[RUNNING], row)
+    forget(run.expected, counters[RUNNING], run.start_time[row] + run.estimate[row], row)
+    counters[RUNNING] -= 1
+    counters[FREE] += jobs.nodes[row]
+    stops.listed[row] = 0
 
 
 # --- nodes out of order ------------------------------------------------------------------------------------
@@ -291,7 +365,7 @@ def stop(  # noqa: PLR0913 - parts of the state
 
 @pasted
 def take_what_is_left(jobs: Jobs, run: Run, stops: Stops, row: int, now: int) -> None:
-    """Take what a job that has ended leaves; mirrors ``Run.end``."""
+    """Take what a job on homogeneous nodes that has ended leaves; mirrors ``Run.end``."""
     stops.listed[row] = 0
     take_incomplete(jobs, run, stops, now)
 
@@ -346,14 +420,6 @@ def _give(jobs: Jobs, run: Run, stops: Stops, now: int) -> None:
 
 
 @pasted
-def change_capacity(
-    jobs: Jobs, run: Run, queue: Queue, sizes: Sizes | None, stops: Stops | None, plan: Plan | None, now: int
-) -> bool:
-    """Return nodes from outages that end now, and begin others; return whether there are any."""
-    return False if stops is None else _change_capacity(jobs, run, queue, sizes, stops, plan, now)
-
-
-@pasted
 def take_correction(stops: Stops) -> bool:
     """Return whether something has happened since the last pass that makes plans void."""
     corrected = stops.counters[CORRECTED] > 0
@@ -362,14 +428,15 @@ def take_correction(stops: Stops) -> bool:
 
 
 @called
-def _change_capacity(
+def change_capacity(
     jobs: Jobs, run: Run, queue: Queue, sizes: Sizes | None, stops: Stops, plan: Plan | None, now: int
 ) -> bool:
+    """Return nodes from outages that end now, and begin others; return whether there are any."""
     changed = False
     while run.counters[RUNNING] and run.ends[0, 0] == now:
         _give(jobs, run, stops, now)
         changed = True
-    while _next_outage(jobs, run, queue, stops) == now:
+    while next_outage(jobs, run, queue, stops) == now:
         _begin(jobs, run, queue, sizes, stops, plan, now)
         changed = True
     stops.counters[EARLY] = stops.counters[REJOINED]
@@ -417,7 +484,7 @@ def _fail_nodes(  # noqa: PLR0913 - parts of the state
         row = stops.by_start[place]
         after = node + jobs.nodes[row]
         if node < first + wanted and after > first:
-            stop(jobs, run, queue, sizes, stops, plan, row, now, FAILED)
+            stop(jobs, run, queue, sizes, None, stops, plan, row, now, FAILED)
         node = after
     return wanted
 
@@ -435,7 +502,7 @@ def _list_by_start(run: Run, stops: Stops) -> None:
         if row >= len(listed) or listed[row]:
             continue
         listed[row], place = 1, count
-        while place > 0 and _starts_before(run, row, rows[place - 1]):
+        while place > 0 and starts_before(run, row, rows[place - 1]):
             rows[place] = rows[place - 1]
             place -= 1
         rows[place] = row
@@ -444,7 +511,7 @@ def _list_by_start(run: Run, stops: Stops) -> None:
 
 
 @machine_code
-def _starts_before(run: Run, row: int, other: int) -> bool:
+def starts_before(run: Run, row: int, other: int) -> bool:
     start, other_start = run.start_time[row], run.start_time[other]
     return bool(start < other_start or (start == other_start and row < other))
 
@@ -488,7 +555,7 @@ def _preempt(
             level -= jobs.nodes[row]
         elif not stops.counters[LACKING]:
             why = CANCELLED if preemption.cancels else PREEMPTED
-            stop(jobs, run, queue, sizes, stops, None, row, now, why)
+            stop(jobs, run, queue, sizes, None, stops, None, row, now, why)
     return not stops.counters[LACKING]
 
 
@@ -536,10 +603,10 @@ def _key(run: Run, stops: Stops, row: int, now: int) -> int:
 
 
 @pasted
-def take_after_pass(jobs: Jobs, run: Run, stops: Stops | None, now: int) -> None:
+def take_after_pass(jobs: Jobs, run: Run, machines: Machines | None, stops: Stops | None, now: int) -> None:
     """Take what a pass has freed of nodes that go out of order; mirrors ``Run._drain``.
 
-    If a job that has just started ends at once, they are taken at its end.
+    If a job that has just started ends at once, they are taken at its end. On machines no pass stops jobs.
     """
-    if stops is not None and not (run.counters[RUNNING] and run.ends[0, 0] == now):
+    if machines is None and stops is not None and not (run.counters[RUNNING] and run.ends[0, 0] == now):
         take_incomplete(jobs, run, stops, now)

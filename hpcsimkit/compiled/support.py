@@ -360,16 +360,15 @@ def _run_pipeline(simulation: Parameters, space: int) -> tuple[Result, NDArray[n
     workload = logged.killed_at_limit if simulation.setup.walltime == "kill" else logged
     streams = np.random.SeedSequence(simulation.setup.seed)
     jobs, rules = jobs_and_rules(simulation, workload, policy, nodes, streams)
-    machines, allocations, profile = _machines(simulation, parts)
+    machines, allocations, profile = _machines(simulation, parts, space)
     at_once = nodes if machines is None else len(workload)
     order = jobs.arrival_order if simulation.setup.begun is None else workload.arrival_order
     state = new_run(jobs, estimates(workload, policy, streams, order, simulation.setup.begun), at_once)
     stops, coming, windows, gates = None, None, None, None
     if "stops" in parts:
-        coming = stopping.OutagesToCome(simulation, nodes)
-        jobs, state, stops = stopping.prepare(
-            jobs, state, simulation, space, _groups(workload, policy), coming.first
-        )
+        coming = stopping.OutagesToCome(simulation, cluster)
+        groups = _groups(workload, policy)
+        jobs, state, stops = stopping.prepare(jobs, state, simulation, cluster, space, groups, coming.first)
     tests = testing.tester_of(simulation, policy, workload, partial(_random, streams))
     if simulation.setup.begun is not None:
         take_over(simulation.setup.begun, jobs, state, machines, allocations)
@@ -389,7 +388,8 @@ def _run_pipeline(simulation: Parameters, space: int) -> tuple[Result, NDArray[n
             if gates is not None:
                 raise stopping.LackingSpaceError
             assert stops is not None and coming is not None
-            optional["stops"] = stops = stopping.supplied(stops, needed, coming)
+            stops, machines = stopping.supplied(stops, machines, needed, coming)
+            optional |= {"stops": stops, "machines": machines}
     result = Result(
         workload=workload,
         policy=simulation.name,
@@ -403,14 +403,14 @@ def _run_pipeline(simulation: Parameters, space: int) -> tuple[Result, NDArray[n
         options=simulation.options,
         seconds=time.perf_counter() - began,
         passes=int(state.counters[PASSES]),
-        placements=None if machines is None else on_machines.placements_of(cluster, machines),
+        placements=None if machines is None else on_machines.placements_of(cluster, machines, len(workload)),
         simulator="compiled",
     )
     result = _with_held(result, simulation, jobs, gates, queue)
     if windows is not None:
         result = beside_windows.with_downtime(result, windows)
     if stops is not None:
-        result = stopping.with_attempts(result, stops, simulation.setup.restart)
+        result = stopping.with_attempts(result, stops, simulation.setup.restart, cluster, machines)
     result = _with_partition(result, simulation)
     return result, state.positions if machines is None and stops is None and gates is None else None
 
@@ -441,16 +441,17 @@ def _with_held(
 
 
 def _machines(
-    simulation: Parameters, parts: tuple[str, ...]
+    simulation: Parameters, parts: tuple[str, ...], space: int
 ) -> tuple[AnyMachines | None, Sequence[Allocation], MachineProfile | None]:
     """Return the machines of a run, the allocations of its running jobs, and its profile, if any."""
     logged, cluster, begun = simulation.workload, _whole(simulation.cluster), simulation.setup.begun
     if not isinstance(cluster, Machines):
         return None, (), None
-    machines = on_machines.machines_of(logged, cluster)
+    gone = stopping.rows_down(cluster, space) if "stops" in parts else 0
+    machines = on_machines.machines_of(logged, cluster, gone)
     allocations = None if begun is None else on_machines.allocations_of(begun, logged, cluster)
     planned = "profile" in parts or "plan" in parts
-    profile = on_machines.profile_of(logged, cluster, machines) if planned else None
+    profile = on_machines.profile_of(logged, cluster, machines, gone) if planned else None
     return machines, allocations or (), profile
 
 

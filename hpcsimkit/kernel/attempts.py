@@ -8,7 +8,7 @@ from itertools import chain
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from hpcsimkit.cluster.opaque import Allocation
 from hpcsimkit.kernel.restart import Restart
@@ -49,7 +49,7 @@ def attempts_of(
     placements = partition = None
     if system.allocations is not None:
         given = [each.allocation for each in ledger.stopped] + [system.allocations[row] for row in rows]
-        events = events_of_attempts(system.events, numbers[0].tolist())
+        events = events_of_attempts(system.events, numbers[0])
         placements = Placements.of(system.cluster, [given[place] for place in order.tolist()], events)
     if partitioned:
         names = [each.partition for each in ledger.stopped] + [ledger.partition_of(row) for row in rows]
@@ -78,7 +78,7 @@ def _last(rows: Sequence[int], system: System, killed: NDArray[np.bool_]) -> NDA
     return np.stack([columns[name][rows] for name in COLUMNS]).astype(np.int64)
 
 
-def events_of_attempts(events: Sequence[int], jobs: Sequence[int]) -> list[int]:
+def events_of_attempts(events: ArrayLike, jobs: ArrayLike) -> NDArray[np.int64]:
     """Return starts and ends of jobs as starts and ends of attempts, which follow each other.
 
     Parameters
@@ -90,12 +90,10 @@ def events_of_attempts(events: Sequence[int], jobs: Sequence[int]) -> list[int]:
 
     Examples
     --------
-    >>> events_of_attempts([4, ~4, 4, 7, ~4, ~7], [4, 4, 7])
+    >>> events_of_attempts([4, ~4, 4, 7, ~4, ~7], [4, 4, 7]).tolist()
     [0, -1, 1, 2, -2, -3]
     """
-    if not len(events):
-        return []
-    each, of_jobs = np.asarray(events), np.asarray(jobs)
+    each, of_jobs = np.asarray(events, dtype=np.int64), np.asarray(jobs, dtype=np.int64)
     rows = np.where(each >= 0, each, ~each)
     # Starts and ends of a job alternate; its attempts follow each other, from the first one on.
     found = np.empty_like(each)
@@ -104,7 +102,7 @@ def events_of_attempts(events: Sequence[int], jobs: Sequence[int]) -> list[int]:
         of_rows = rows[by_job]
         number = np.arange(len(by_job)) - np.searchsorted(of_rows, of_rows)
         found[by_job] = np.searchsorted(of_jobs, of_rows) + number
-    return np.where(each >= 0, found, ~found).tolist()
+    return np.where(each >= 0, found, ~found)
 
 
 def downtime_of(down: Sequence[tuple[int, int, Allocation]]) -> Downtime | None:

@@ -55,7 +55,10 @@ class Placements:
 
     @classmethod
     def of(
-        cls, cluster: AnyCluster, allocations: Sequence[Allocation | None] | None, events: Sequence[int] = ()
+        cls,
+        cluster: AnyCluster,
+        allocations: Sequence[Allocation | None] | None,
+        events: Sequence[int] | Integers = (),
     ) -> Placements | None:
         """Return the table of allocations, one per job (None: never ran); None with homogeneous nodes."""
         if allocations is None or not isinstance(cluster, Machines):
@@ -73,7 +76,7 @@ class Placements:
             job=np.repeat(np.array(rows, dtype=np.int64), parts),
             machine=np.array(machines, dtype=np.int64),
             amounts=np.concatenate([none, *amounts]),
-            events=np.array(events, dtype=np.int64) if events else None,
+            events=np.array(events, dtype=np.int64) if len(events) else None,
         )
 
     @cached_property

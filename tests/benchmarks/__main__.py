@@ -323,6 +323,7 @@ ALL = [
     ("month", "beocat-03", "fcfs+best-fit+easy", 1),
     ("month", "beocat-04", "fcfs+best-fit+easy", 1),
     ("outages", "beocat-03", "fcfs+best-fit+easy", 3),
+    ("outages", "beocat-03", "fcfs+best-fit+easy, compiled", 5),
     ("tests", "KTH-SP2", "unicef+easy+tests(seconds=300)", 3),
     ("tests", "HPC2N", "unicef+easy+tests(seconds=300)", 2),
     ("preemptive", "philly", "oracle-srtf", 3),

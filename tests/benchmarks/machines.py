@@ -67,12 +67,13 @@ def month(traces: Path, source: str, policy: str, repetitions: int) -> dict[str,
 def outages(traces: Path, source: str, policy: str, repetitions: int) -> dict[str, float]:
     """Simulate a month with 10 000 outages of machines of 5 to 20 min, in turn with the month without them.
 
-    Returns jobs/s, and the ratios of the times, starts, passes and passes that block a job: an outage stops
+    With SimPy, or with the compiled simulator if the policy is followed by ", compiled". Returns jobs/s, and the ratios of the times, starts, passes and passes that block a job: an outage stops
     jobs, which start again, and its beginning and end are instants at which waiting jobs may start.
     """
     from hpcsimkit import Observer, Simulation, make
     from hpcsimkit.cluster.outages import Outage, Outages
 
+    policy, _, kind = policy.partition(", ")
     workload, cluster = fitting_month(traces, source)
     rng = np.random.default_rng(1)
     begins = np.sort(rng.integers(workload.submit_time.min(), workload.submit_time.max(), 10_000)).tolist()
@@ -94,7 +95,12 @@ def outages(traces: Path, source: str, policy: str, repetitions: int) -> dict[st
             self.blocked += 1
 
     def simulate(source: Any, *observers: Any) -> Any:
-        options = {"outages": source, "simulator": "simpy", "observers": observers}
+        compiled = bool(kind) and not observers
+        options = {
+            "outages": source,
+            "simulator": "compiled" if compiled else "simpy",
+            "observers": observers,
+        }
         return Simulation(workload, make(policy), cluster, **options).run()  # type: ignore[arg-type]
 
     sources = None, Outages(listed)

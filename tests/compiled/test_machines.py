@@ -13,13 +13,14 @@ from hypothesis import strategies as st
 
 from hpcsimkit.cluster.machines import Machines
 from hpcsimkit.cluster.partitions import Partition, Partitions
-from hpcsimkit.compiled import machine_profile, planned_filling, support
+from hpcsimkit.compiled import filling, machine_profile, planned_filling, support
 from hpcsimkit.errors import UsageError
 from hpcsimkit.experiments.parts.registry import make
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.begun import begun_at
 from hpcsimkit.kernel.simulation import Simulation
 from hpcsimkit.results.placements import Placements
+from hpcsimkit.results.result import Result
 from hpcsimkit.workloads import read_job_table
 from tests.compiled.test_equality import ORDERS, SHARED, SHARES, assert_equal_schedules, by_shares, uncompiled
 from tests.drawn import examples
@@ -51,10 +52,11 @@ PREDICTED = ["easy++", "easy+last-two", "greedy+last-two", "conservative+last-tw
 WINDOWS = ["", "", "+window(1)", "+window(3)"]
 
 
-def assert_equal_results(jobs: Workload, policy: Any, cluster: Any, **parameters: Any) -> None:
+def assert_equal_results(jobs: Workload, policy: Any, cluster: Any, **parameters: Any) -> Result:
     policy = make(policy) if isinstance(policy, str) else policy
     found, reference = assert_equal_schedules(jobs, policy, cluster=cluster, **parameters)
     assert_equal_placements(found.placements, reference.placements)
+    return found
 
 
 def assert_equal_placements(found: Placements | None, expected: Placements | None) -> None:
@@ -146,6 +148,24 @@ def test_the_first_job_that_does_not_fit_is_reserved() -> None:
     """No pass before its own has found a job that does not fit; the next one starts it."""
     jobs = jobs_on_machines([asked(0, 10, cpus=3), asked(1, 5, cpus=3)])
     assert_equal_results(jobs, "fcfs+easy", Machines.of(1, cpus=4))
+
+
+@uncompiled
+def test_a_newcomer_alone_is_tried_behind_the_same_head(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each of the last ten jobs fits when it arrives, and would delay the head: the others are not tried again."""
+    searches: list[int] = []
+    list_fitting = filling._list_fitting
+
+    def noted(*state: Any) -> int:
+        searches.append(list_fitting(*state))
+        return searches[-1]
+
+    monkeypatch.setattr(filling, "_list_fitting", noted)
+    late = [asked(second, 500, cpus=1) for second in range(2, 12)]
+    jobs = jobs_on_machines([asked(0, 100, cpus=3), asked(1, 10, cpus=4), *late])
+    for policy in ("fcfs+easy", "wfp3+easy"):
+        assert_equal_results(jobs, policy, Machines.of(1, cpus=4))
+    assert len(searches) == 4  # behind the head when it arrives, and when it ends
 
 
 @uncompiled

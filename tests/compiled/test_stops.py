@@ -291,11 +291,6 @@ class OwnOutages(OutageSource):
             "it knows a preemptor on homogeneous nodes only",
         ),
         ("fcfs+easy++", {"restart": Restart(delay=1)}, "where jobs may be stopped"),
-        (
-            "fcfs",
-            {"restart": Restart(delay=1), "cluster": Machines.of(2, cpus=64)},
-            "it knows restart on homogeneous nodes only",
-        ),
     ],
 )
 def test_refuses_with_the_reason(policy: str, options: Any, reason: str) -> None:
