@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -65,7 +64,11 @@ def crowded(seed: int) -> Day:
             end_groups=False,
         ),
         priority=Multifactor(
-            age=100, fair_share=draws.one(0, 1000), max_age=500, half_life=100, calc_period=draws.one(20, 10**6)
+            age=100,
+            fair_share=draws.one(0, 1000),
+            max_age=500,
+            half_life=100,
+            calc_period=draws.one(20, 10**6),
         ),
         qos={"normal": Qos("normal"), "held": Qos("held", limits=draws.one({}, *limits))},
     )
