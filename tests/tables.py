@@ -266,6 +266,14 @@ def of_dras_times() -> Table:
     return Table(["machine", "learner", "weights", "a decision [ms]", "an update [ms]"], list(rows()))
 
 
+def of_kavg() -> Table:
+    """Mean NTAT in each fifth of short trainings of CuSH, by the number of workers and K."""
+    from tests.agents.kavg import PARTS, rows
+
+    fifths = [f"{place + 1}. fifth" for place in range(PARTS)]
+    return Table(["workers", "K", *fifths], list(rows()))
+
+
 def of_optima(names: Sequence[str]) -> Table:
     """Share of the way from chance to a known optimum that trainings at their shipped settings come."""
     from tests.agents.known_optimum import PRESETS, way
@@ -308,6 +316,7 @@ TABLES: Mapping[str, Callable[[], Table]] = {
     "optima": partial(of_optima, OF_THE_KIT),
     "optima-of-dras": partial(of_optima, OF_DRAS),
     "dras-times": of_dras_times,
+    "cush-kavg": of_kavg,
     **{f"guards-{log}": partial(of_guards, log) for log in ("KTH-SP2", "SDSC-SP2")},
 }
 """Functions that simulate the tables, by name."""
