@@ -29,7 +29,7 @@ from hpcsimkit.jobs.job import Job
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel import recording
 from hpcsimkit.kernel.decision import External
-from hpcsimkit.kernel.observers import Observer, Timeline
+from hpcsimkit.kernel.observers import Observer, Promises, Timeline
 from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.kernel.policy import Policy
 from hpcsimkit.kernel.recording import PassProfile, Progress, Trace, _Memory
@@ -95,6 +95,11 @@ def test_timeline_sees_rejected_jobs_wait() -> None:
     assert timeline.steps.waiting.tolist() == [0, 1, 1, 0]
     assert timeline.steps.busy.tolist() == [3, 4, 3, 0]
     assert result.timeline().waiting.max() == 0
+
+
+def test_promises_before_any_run() -> None:
+    promises = Promises()
+    assert (promises.made, promises.broken, promises.delay) == (0, 0, 0)
 
 
 def test_timeline_forgets_the_run_before() -> None:

@@ -72,6 +72,11 @@ def test_the_oldest_run_time_is_forgotten() -> None:
     assert taught(History(length=3, shrinkage=1e-9), *ended).predict(job()).quantiles[-1] > 80
 
 
+def test_a_history_of_one_job() -> None:
+    history = taught(History(length=1, shrinkage=1e-9), (job(), 90), (job(), 40))
+    assert history.predict(job()).mean == pytest.approx(40, rel=1e-3)
+
+
 @pytest.mark.parametrize(
     ("asked", "mean"),
     [
