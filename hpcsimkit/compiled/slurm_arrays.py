@@ -282,8 +282,24 @@ def limits_of(
         jobs=np.zeros(groups, dtype=np.int64),
         counted_at=np.full(groups, -NEVER, dtype=np.int64),
         has=np.zeros((len(names), jobs)),
+        **_watching(known, groups),
     )
     return made, list(found.reasons)
+
+
+def _watching(known: _Known, groups: int) -> dict[str, Integers]:
+    """Return the classes that are checked against each group, and those for which time matters, too."""
+    of_class = np.repeat(np.arange(len(known.asks)), np.diff(known.first_check))
+    checks = np.array(known.checks.rows, dtype=np.int64).reshape(-1, 4)
+    group = checks[:, state.GROUP]
+    pairs = np.unique(np.stack([group, of_class], axis=1)[group >= 0], axis=0)
+    changed_at = np.zeros(len(known.asks), dtype=np.int64)
+    changed_at[of_class[checks[:, state.MEASURE] == state.MINUTES]] = NEVER
+    return {
+        "first_watching": _offsets(np.bincount(pairs[:, 0], minlength=groups).tolist()),
+        "watching": pairs[:, 1].astype(np.int64),
+        "changed_at": changed_at,
+    }
 
 
 def _ask(requests: Requests, row: int, part: int) -> Ask:
@@ -389,21 +405,23 @@ def nodes_of(places: Places, partitions: Partitions, steps: int) -> state.Nodes:
         wanted=np.zeros(resources, dtype=np.int64),
         missing=np.zeros(resources, dtype=np.int64),
         least=np.zeros((count, resources), dtype=np.int64),
-        planned=np.empty((steps, 3), dtype=np.int64),
-        first_planned=np.zeros(count, dtype=np.int64),
+        planned=np.empty((3, steps), dtype=np.int64),
+        first_planned=np.full(count, -1, dtype=np.int64),
         edges=np.empty(2 * steps, dtype=np.int64),
         enough=np.zeros((slots, count), dtype=np.int64),
         enough_at=np.zeros((slots, count), dtype=np.int64),
         seen=np.zeros((6, count), dtype=np.int64),
         shut=np.zeros(count, dtype=np.uint8),
-        fits=np.full((2, len(places.needs)), -1, dtype=np.int64),
+        fits=np.full((3, len(places.needs)), -1, dtype=np.int64),
+        late=np.zeros((2, len(places.needs)), dtype=np.int64),
         is_member=np.array(masks, dtype=np.uint8),
         changed_at=np.zeros(count, dtype=np.int64),
         lacking=np.zeros(count, dtype=np.int64),
+        fuller=np.zeros(count, dtype=np.uint8),
         roomier=np.zeros(count, dtype=np.int64),
         roomier_at=np.zeros(count, dtype=np.int64),
         planned_as=np.zeros(steps, dtype=np.int64),
-        plans=np.empty((2, 3, steps), dtype=np.int64),
+        plans=np.zeros((2, 4, steps), dtype=np.int64),
         plan_parts=np.empty((2, steps), dtype=np.int64),
         counters=counters,
     )
@@ -461,6 +479,8 @@ def new_run(
         key=np.zeros(tickets, dtype=np.int64),
         listed=np.empty(tickets, dtype=np.int64),
         other=np.empty(tickets, dtype=np.int64),
+        checked=np.full(tickets, -1, dtype=np.int64),
+        held=np.zeros(tickets, dtype=np.int64),
         since=np.zeros(count, dtype=np.int64),
         reason=np.zeros(count, dtype=np.int64),
         log=np.empty((4, ENTRIES * count + 1), dtype=np.int64),

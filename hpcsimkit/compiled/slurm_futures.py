@@ -150,7 +150,7 @@ class SlurmMoment:
         self._nodes.levels.levels[NOW] = self._free
         self._nodes.counters[state.CHANGES] += 1
         self._nodes.changed_at[:] = self._nodes.counters[state.CHANGES]
-        self._nodes.counters[[state.NEW_PLANNED, state.NEW_PARTS]] = 0  # the last plan is that of another run
+        self._nodes.counters[state.NEW_PLANNED] = 0  # the last plan is that of another run
         run = _continued(self._run, self._new(jobs, which))
         _end_anew(run, jobs)
         asked = self._waiting, known - self._waiting, known
@@ -219,7 +219,10 @@ def _limits_of(log: state.Limits, rows: Integers) -> state.Limits:
     return log._replace(
         asked=np.take(log.asked, rows, axis=1),
         has=np.zeros((len(log.source), len(rows))),
-        **{name: getattr(log, name).copy() for name in ("running", "minutes", "jobs", "counted_at")},
+        **{
+            name: getattr(log, name).copy()
+            for name in ("running", "minutes", "jobs", "counted_at", "changed_at")
+        },
     )
 
 

@@ -110,8 +110,8 @@ def _note_part(nodes: Nodes, place: int, part: int) -> None:
     seen[PART, place], seen[FREE_UNTIL, place], seen[TAKEN_UNTIL, place] = part, NEVER, NEVER
     if part >= 0:
         seen[FREE_UNTIL, place], seen[TAKEN_UNTIL, place] = (
-            nodes.planned[part, BEGIN],
-            nodes.planned[part, END],
+            nodes.planned[BEGIN, place_of(part)],
+            nodes.planned[END, place_of(part)],
         )
 
 
@@ -128,7 +128,7 @@ def _open_and_shut(nodes: Nodes, count: int, start: int, length: int) -> int:
     if least <= start:
         for place in range(count):
             while taken_until[place] <= start:
-                _note_part(nodes, place, nodes.planned[nodes.seen[PART, place], FOLLOWING])
+                _note_part(nodes, place, nodes.planned[FOLLOWING, place_of(nodes.seen[PART, place])])
     for place in range(count):
         until = taken_until[place_of(place)]
         if free_until[place_of(place)] >= start + length:
@@ -150,10 +150,10 @@ def _is_taken(nodes: Nodes, begin: int, end: int) -> bool:
 def _is_planned(nodes: Nodes, machine: int, begin: int, end: int) -> bool:
     """Return whether a planned job has a machine between two times [s]."""
     part = nodes.first_planned[machine]
-    while part >= 0 and nodes.planned[part, BEGIN] < end:
-        if nodes.planned[part, END] > begin:
+    while part >= 0 and nodes.planned[BEGIN, place_of(part)] < end:
+        if nodes.planned[END, place_of(part)] > begin:
             return True
-        part = nodes.planned[part, FOLLOWING]
+        part = nodes.planned[FOLLOWING, place_of(part)]
     return False
 
 

@@ -9,6 +9,7 @@ from hpcsimkit.compiled.compilation import machine_code, pasted, separate
 from hpcsimkit.compiled.slurm_priority import amount_of
 from hpcsimkit.compiled.slurm_state import (
     AMOUNT,
+    EVENTS,
     FIRST_RUNNING,
     GROUP,
     JOBS,
@@ -28,6 +29,20 @@ from hpcsimkit.compiled.slurm_state import (
 )
 
 MINUTE = 60
+
+
+@machine_code
+def holds(jobs: Jobs, limits: Limits, run: Run, ticket: int, now: int) -> int:
+    """Return the number of the reason that holds a ticket now, 0 for none.
+
+    What was found holds until a job starts or ends that counts under one of the limits, unless one of them
+    depends on the time that running jobs have left: the jobs of a class are checked against the same groups,
+    and what a ticket asks for never changes.
+    """
+    if run.checked[ticket] < limits.changed_at[jobs.class_[ticket]]:
+        run.held[ticket] = reason_of(jobs, limits, run, ticket, now, False)
+        run.checked[ticket] = run.counters[EVENTS]
+    return int(run.held[ticket])
 
 
 @separate
@@ -116,10 +131,19 @@ def _enter(limits: Limits, run: Run, row: int, sign: int) -> None:
         group = limits.groups[place]
         limits.jobs[group] += sign
         limits.counted_at[group] = -1
+        _note_change_of(limits, run, group)
         for name in range(len(limits.source)):
             limits.running[group, name] += sign * limits.has[name, row]
             if not limits.jobs[group]:
                 limits.running[group, name] = 0.0
+
+
+@machine_code
+def _note_change_of(limits: Limits, run: Run, group: int) -> None:
+    """Note for the classes that are checked against a group that it has changed."""
+    for place in range(limits.first_watching[group], limits.first_watching[group + 1]):
+        of = limits.watching[place]
+        limits.changed_at[of] = max(limits.changed_at[of], run.counters[EVENTS])
 
 
 @separate

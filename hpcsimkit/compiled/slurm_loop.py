@@ -10,18 +10,26 @@ from hpcsimkit.compiled.compilation import machine_code, pasted, separate
 from hpcsimkit.compiled.needs import MINUS, NOW, PLUS
 from hpcsimkit.compiled.running import expect, forget, pop, push
 from hpcsimkit.compiled.slurm_groups import place_with_a_group
-from hpcsimkit.compiled.slurm_last_plan import begin_like_last, keep_place, note_end, place_like_last
-from hpcsimkit.compiled.slurm_limits import enter_end, enter_start, explain, reason_of, write_in_log
+from hpcsimkit.compiled.slurm_last_plan import (
+    begin_like_last,
+    is_alike,
+    keep_place,
+    note_end,
+    place_like_last,
+)
+from hpcsimkit.compiled.slurm_limits import enter_end, enter_start, explain, holds, reason_of, write_in_log
 from hpcsimkit.compiled.slurm_places import (
     NEVER,
     choose_free,
     first_place,
     fits_free,
+    keep_planned,
     lacks_open_nodes,
     make_plan,
     may_start,
     occupy,
     reserve,
+    still_may_start,
 )
 from hpcsimkit.compiled.slurm_priority import (
     begin_usage,
@@ -404,9 +412,13 @@ def _refuse_for_ever(jobs: Jobs, limits: Limits, run: Run, now: int) -> None:
 
 @machine_code
 def _may_start(jobs: Jobs, limits: Limits, run: Run, ticket: int, now: int) -> bool:
-    """Return whether no limit holds a ticket; one that does is its reason."""
-    reason = reason_of(jobs, limits, run, ticket, now, False)
-    explain(run, jobs.row[ticket], now, reason)
+    """Return whether no limit holds a ticket; one that does is its reason.
+
+    Where only starts are asked for, nobody reads the reasons.
+    """
+    reason = holds(jobs, limits, run, ticket, now)
+    if run.counters[ASKED] < 0:
+        explain(run, jobs.row[ticket], now, reason)
     return reason == 0
 
 
@@ -494,7 +506,10 @@ def _backfill(
     candidates = _note_candidates(jobs, limits, nodes, run, now)
     if candidates:
         make_plan(nodes, run, now)
-        begin_like_last(nodes, run, now, now + clocks.bf_window + 1)
+        if clocks.end_groups:
+            keep_planned(nodes, 0)
+        else:
+            begin_like_last(nodes, run, now, now + clocks.bf_window + 1)
     for position in range(counters[LISTED]):
         ticket = run.listed[position]
         row = jobs.row[ticket]
@@ -530,11 +545,13 @@ def _plan(
     before = now + clocks.bf_window + 1
     if clocks.end_groups:
         start = first_place(nodes, jobs.need[ticket], length, now, before)
+    elif is_alike(nodes, jobs.need[ticket], ticket, length, now):
+        return False
     else:
         start = place_like_last(nodes, jobs.need[ticket], ticket, length, now, before)
-        if start > now:
-            keep_place(nodes, ticket, start)
     if start == NEVER:
+        if not clocks.end_groups:
+            keep_place(nodes, ticket, start)
         return False
     if start > now:
         if clocks.end_groups:
@@ -543,6 +560,8 @@ def _plan(
             return False
         note_end(nodes, (start + length) // clocks.bf_resolution * clocks.bf_resolution)
         reserve(clocks, nodes, start, start + length, now)
+        if not clocks.end_groups:
+            keep_place(nodes, ticket, start)
         return False
     run.counters[UNPLANNED] = 1
     _start(factors, jobs, limits, nodes, run, ticket, BACKFILLED, now)
@@ -571,7 +590,7 @@ def _note_candidates(jobs: Jobs, limits: Limits, nodes: Nodes, run: Run, now: in
         ticket = run.listed[position]
         if run.state[jobs.row[ticket]] != WAITING or not fits_free(nodes, run, jobs.need[ticket]):
             continue
-        if not reason_of(jobs, limits, run, ticket, now, False):
+        if not holds(jobs, limits, run, ticket, now):
             run.other[candidates] = position
             candidates += 1
     nodes.counters[CHECKED] = -1
@@ -592,8 +611,8 @@ def _without_late_ones(jobs: Jobs, nodes: Nodes, run: Run, candidates: int, posi
         ticket = run.listed[last]
         row = jobs.row[ticket]
         length = jobs.requested_time[row]
-        if nodes.counters[CHECKED] == last and nodes.counters[SOONEST] >= now + length:
-            return candidates  # nothing has been planned since that concerns it
+        if nodes.counters[CHECKED] == last and still_may_start(nodes, jobs.need[ticket], length, now):
+            return candidates
         if run.state[row] == WAITING and may_start(nodes, jobs.need[ticket], length, now):
             nodes.counters[CHECKED], nodes.counters[SOONEST] = last, NEVER
             return candidates
@@ -617,8 +636,12 @@ def _is_passed_over(clocks: Clocks, jobs: Jobs, run: Run, ticket: int) -> bool:
         or (clocks.bf_max_job_assoc and run.of_place[place] >= clocks.bf_max_job_assoc)
     ):
         return True
-    run.of_part[part] += 1
-    run.of_user[user] += 1
-    run.of_user_part[both] += 1
-    run.of_place[place] += 1
+    if clocks.bf_max_job_part:
+        run.of_part[part] += 1
+    if clocks.bf_max_job_user:
+        run.of_user[user] += 1
+    if clocks.bf_max_job_user_part:
+        run.of_user_part[both] += 1
+    if clocks.bf_max_job_assoc:
+        run.of_place[place] += 1
     return False

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from hpcsimkit.compiled.compilation import machine_code, pasted, separate
 from hpcsimkit.compiled.needs import AMOUNTS, EMPTY, EXCLUSIVE, MASK, NODES, NOW, SPREAD
-from hpcsimkit.compiled.shifting import open_gap
+from hpcsimkit.compiled.shifting import open_gap, place_of
 from hpcsimkit.compiled.slurm_state import (
     AT,
     BACKFILL,
@@ -32,6 +32,7 @@ from hpcsimkit.compiled.slurm_state import (
     LIKE,
     NEXT,
     PASS,
+    PLAN_AT,
     PLANNED,
     POOLED,
     REQUEST,
@@ -40,6 +41,7 @@ from hpcsimkit.compiled.slurm_state import (
     SECOND,
     SOONEST,
     STEPS,
+    WITNESS,
     Clocks,
     Nodes,
     Run,
@@ -48,6 +50,15 @@ from hpcsimkit.compiled.state import Integers
 
 NEVER = cast(int, np.int64(2**62))
 """A time after all events [s]."""
+
+NOW_ON = 0
+"""Value of :attr:`Nodes.enough` for a machine that has enough now."""
+
+FITS_AT, FITS, FITTING = range(3)
+"""Rows of :attr:`Nodes.fits`."""
+
+SHORTEST = 1
+"""Row of :attr:`Nodes.late` after that of the number of the backfill."""
 
 
 # --- levels ------------------------------------------------------------------------------------------------
@@ -69,8 +80,8 @@ def _has(nodes: Nodes, level: Integers, place: int, number: int, machine: int) -
             if needs[number, AMOUNTS + resource] > 0 and level[place, resource] > 0:
                 return True
         return False
-    for resource in range(resources):  # noqa: SIM110 - numba knows no generators
-        if level[place, resource] < needs[number, AMOUNTS + resource]:
+    for resource in range(resources):
+        if level[place_of(place), place_of(resource)] < needs[place_of(number), place_of(AMOUNTS + resource)]:
             return False
     return True
 
@@ -179,10 +190,31 @@ def lacks_open_nodes(nodes: Nodes, run: Run, part: int, number: int) -> bool:
 @machine_code
 def fits_free(nodes: Nodes, run: Run, number: int) -> bool:
     """Return whether a request fits the free machines, none of which is closed."""
-    changes = nodes.counters[CHANGES]
-    if nodes.fits[0, number] != changes:
-        nodes.fits[0, number], nodes.fits[1, number] = changes, choose_free(nodes, run, number)
-    return bool(nodes.fits[1, number])
+    fits, changes = nodes.fits, nodes.counters[CHANGES]
+    if fits[FITS_AT, number] != changes:
+        if not _fits_as_before(nodes, number):
+            fits[FITS, number] = choose_free(nodes, run, number)
+            fits[FITTING, number] = nodes.chosen[0, 0]
+        fits[FITS_AT, number] = changes
+    return bool(fits[FITS, number])
+
+
+@separate
+def _fits_as_before(nodes: Nodes, number: int) -> bool:
+    """Return whether what was found about a request and the free machines is known to hold still.
+
+    One that did not fit only does so once a job has ended on its machines. One for a single node fits as long
+    as the machine that was chosen has enough.
+    """
+    fits, needs = nodes.fits, nodes.levels.needs
+    mask, since = needs[number, MASK], fits[FITS_AT, number]
+    if fits[FITS, number] == 1:
+        machine, single = fits[FITTING, number], needs[number, NODES] == 1 and not needs[number, SPREAD]
+        return bool(single) and _has(nodes, nodes.levels.levels[NOW], machine, number, machine)
+    for place in range(nodes.first_member[mask], nodes.first_member[mask + 1]):
+        if nodes.changed_at[place_of(nodes.members[place_of(place)])] > since:
+            return False
+    return True
 
 
 # --- the plan ----------------------------------------------------------------------------------------------
@@ -190,14 +222,17 @@ def fits_free(nodes: Nodes, run: Run, number: int) -> bool:
 
 @separate
 def make_plan(nodes: Nodes, run: Run, now: int) -> None:
-    """Let the plan hold the running jobs until their expected ends; mirrors ``Plan``."""
+    """Let the plan hold the running jobs until their expected ends; mirrors ``Plan``.
+
+    Planned places stay what they are.
+    """
     resources, free = len(nodes.wanted), nodes.levels.levels[NOW]
     nodes.counters[BACKFILL] += 1
     nodes.counters[EPOCH] += 1
-    nodes.counters[STEPS], nodes.counters[PLANNED] = len(nodes.tail), 0
+    nodes.counters[PLAN_AT] = now
+    nodes.counters[STEPS] = len(nodes.tail)
     for machine in range(len(nodes.tail)):
-        nodes.steps[machine, AT], nodes.steps[machine, NEXT] = now, -1
-        nodes.tail[machine], nodes.first_planned[machine] = machine, -1
+        nodes.steps[machine, AT], nodes.steps[machine, NEXT], nodes.tail[machine] = now, -1, machine
         for resource in range(resources):
             nodes.steps[machine, LEVEL + resource] = free[machine, resource]
     for place in range(run.counters[RUNNING]):
@@ -288,18 +323,42 @@ def reserve(clocks: Clocks, nodes: Nodes, start: int, end: int, now: int) -> Non
         nodes.counters[PLANNED] += 1
 
 
+@separate
+def keep_planned(nodes: Nodes, count: int) -> None:
+    """Let the plan hold the first parts of planned places only."""
+    planned = nodes.planned
+    for machine in range(len(nodes.first_planned)):
+        last, part = -1, nodes.first_planned[machine]
+        nodes.first_planned[machine] = -1
+        while part >= 0:
+            following = planned[FOLLOWING, place_of(part)]
+            if part < count:
+                planned[FOLLOWING, place_of(part)] = -1
+                if last < 0:
+                    nodes.first_planned[machine] = part
+                else:
+                    planned[FOLLOWING, place_of(last)] = part
+                last = part
+            part = following
+    nodes.counters[PLANNED] = count
+
+
 @machine_code
 def _list_planned(nodes: Nodes, machine: int, start: int, end: int) -> None:
     """List a part of a planned place among those of its machine, sorted by their beginnings."""
     planned, place = nodes.planned, nodes.counters[PLANNED]
     before, after = -1, nodes.first_planned[machine]
-    while after >= 0 and planned[after, BEGIN] < start:
-        before, after = after, planned[after, FOLLOWING]
-    planned[place, BEGIN], planned[place, END], planned[place, FOLLOWING] = start, end, after
+    while after >= 0 and planned[BEGIN, place_of(after)] < start:
+        before, after = after, planned[FOLLOWING, place_of(after)]
+    planned[BEGIN, place_of(place)], planned[END, place_of(place)], planned[FOLLOWING, place_of(place)] = (
+        start,
+        end,
+        after,
+    )
     if before < 0:
         nodes.first_planned[machine] = place
     else:
-        planned[before, FOLLOWING] = place
+        planned[FOLLOWING, place_of(before)] = place
 
 
 @machine_code
@@ -327,17 +386,18 @@ def edge_after(nodes: Nodes, time: int, count: int) -> int:
 
 
 @separate
-def first_place(nodes: Nodes, number: int, length: int, now: int, before: int) -> int:
-    """Return the first time from which a job fits for a length, if it is before another one [s].
+def first_place(nodes: Nodes, number: int, length: int, after: int, before: int) -> int:
+    """Return the first time between two from which a job fits for a length [s].
 
-    Its allocation is chosen. Returns a time after all events if there is none. Mirrors ``Plan.first_place``.
+    Its allocation is chosen. Returns a time after all events if there is none. Mirrors ``Plan.first_place``:
+    the job has no place before the first of the two times.
     """
-    after, found = _soonest(nodes, number, length, now), NEVER
+    after, found = _soonest(nodes, number, length, after), NEVER
     if after < before:
         if nodes.levels.needs[number, SPREAD]:
             found = _first_pooled(nodes, number, length, after, before)
         else:
-            slot = _slot(nodes, number, length)
+            slot = _begin_search(nodes, number, length)
             if nodes.levels.needs[number, NODES] == 1:
                 found = _first_of_one(nodes, number, slot, length, after, before)
             else:
@@ -349,87 +409,123 @@ def first_place(nodes: Nodes, number: int, length: int, now: int, before: int) -
 
 @separate
 def may_start(nodes: Nodes, number: int, length: int, now: int) -> bool:
-    """Return whether a job has a place in the plan from now on for a length [s]; true of pooled requests."""
+    """Return whether a job has a place in the plan from now on for a length [s]; true of pooled requests.
+
+    The last machine of the place is noted.
+    """
     mask, wanted, found = nodes.levels.needs[number, MASK], nodes.levels.needs[number, NODES], 0
     if nodes.levels.needs[number, SPREAD]:
         return True
-    _want(nodes, number)
+    late, slot = nodes.late, slot_of(nodes, number)
+    if late[PASS, number] == nodes.counters[BACKFILL] and late[SHORTEST, number] <= length:
+        return False  # within a backfill the plan only fills up
     for place in range(nodes.first_member[mask], nodes.first_member[mask + 1]):
-        machine = nodes.members[place]
-        if nodes.levels.needs[number, EXCLUSIVE]:
-            _want_all(nodes, number, machine)
-        if _has_wanted(nodes, machine) and _is_unplanned(nodes, machine, now + length):
+        machine = nodes.members[place_of(place)]
+        if not enough_on(nodes, number, slot, machine) and _is_unplanned(nodes, machine, now + length):
             found += 1
             if found == wanted:
+                nodes.counters[WITNESS] = machine
                 return True
+    late[PASS, number], late[SHORTEST, number] = nodes.counters[BACKFILL], length
     return False
+
+
+@machine_code
+def still_may_start(nodes: Nodes, number: int, length: int, now: int) -> bool:
+    """Return whether a job that had a place from now on has it still, as far as that is known.
+
+    That is so if all that has been planned since begins later. Or its only machine is still unplanned, and no
+    job has started, which would have set the first beginning to now.
+    """
+    soonest = nodes.counters[SOONEST]
+    if soonest >= now + length:
+        return True
+    single = nodes.levels.needs[number, NODES] == 1 and not nodes.levels.needs[number, SPREAD]
+    return bool(single) and soonest > now and _is_unplanned(nodes, nodes.counters[WITNESS], now + length)
 
 
 @machine_code
 def _is_unplanned(nodes: Nodes, machine: int, end: int) -> bool:
     """Return whether no job has a place on a machine before a time [s]."""
-    place = nodes.first_planned[machine]
-    return bool(place < 0 or nodes.planned[place, BEGIN] >= end)
+    place = nodes.first_planned[place_of(machine)]
+    while place >= nodes.counters[PLANNED]:  # of the last plan, see `first_on`
+        place = nodes.planned[FOLLOWING, place_of(place)]
+    return bool(place < 0 or nodes.planned[BEGIN, place_of(place)] >= end)
 
 
 @machine_code
-def _slot(nodes: Nodes, number: int, length: int) -> int:
-    """Return where the search for a request begins: where that for an equal or lesser one ended."""
+def _slot(nodes: Nodes, number: int) -> int:
+    """Return the slot of a request; there is one for each, unless they are very many."""
+    return number if number < nodes.slots.shape[1] else number % nodes.slots.shape[1]
+
+
+@machine_code
+def slot_of(nodes: Nodes, number: int) -> int:
+    """Return the slot of a request; what is known of when machines have enough for another one is lost."""
+    slot = _slot(nodes, number)
+    if nodes.slots[ENOUGH_FOR, slot] != number:
+        nodes.slots[ENOUGH_FOR, slot] = number
+        for machine in range(len(nodes.tail)):
+            nodes.enough[slot, machine], nodes.enough_at[slot, machine] = NEVER, -1
+    return slot
+
+
+@machine_code
+def enough_on(nodes: Nodes, number: int, slot: int, machine: int) -> int:
+    """Return from when on a machine has enough for a node of a request, as running jobs end; 0: from now on.
+
+    What is known of a machine holds until a job starts or ends on it, or should have ended.
+    """
+    enough = nodes.enough[place_of(slot), place_of(machine)]
+    late = 0 < enough <= nodes.counters[PLAN_AT]
+    if late or nodes.enough_at[place_of(slot), place_of(machine)] < nodes.changed_at[place_of(machine)]:
+        enough = _note_enough(nodes, number, slot, machine)
+    return int(enough)
+
+
+@separate
+def _note_enough(nodes: Nodes, number: int, slot: int, machine: int) -> int:
+    """Note from when on a machine has enough for a node of a request, and return it."""
+    step, enough = machine, NEVER
+    _want(nodes, number)
+    if nodes.levels.needs[number, EXCLUSIVE]:
+        _want_all(nodes, number, machine)
+    while step >= 0 and not _has_wanted(nodes, step):
+        step = nodes.steps[step, NEXT]
+    if step == machine:
+        enough = NOW_ON
+    elif step >= 0:
+        enough = nodes.steps[step, AT]
+    nodes.enough[slot, machine], nodes.enough_at[slot, machine] = enough, nodes.counters[CHANGES]
+    return int(enough)
+
+
+@machine_code
+def _begin_search(nodes: Nodes, number: int, length: int) -> int:
+    """Return the slot of a request, whose search begins where that for an equal or lesser one ended."""
     slots, counters = nodes.slots, nodes.counters
-    slot, like = number % slots.shape[1], counters[LIKE] % slots.shape[1]
+    slot, like = slot_of(nodes, number), _slot(nodes, counters[LIKE])
     counters[SEARCH] += 1
     if not _is_known(nodes, number, length):
         lesser = slot != like and _is_known(nodes, counters[LIKE], length)
-        _note_enough(nodes, number, slot)
-        for machine in range(len(nodes.tail)):
-            nodes.found[slot, machine], nodes.place[slot, machine] = nodes.enough[slot, machine], -1
-            if lesser and nodes.found[like, machine] > nodes.found[slot, machine]:
-                nodes.found[slot, machine] = nodes.found[like, machine]
-                nodes.place[slot, machine] = nodes.place[like, machine]
+        mask = nodes.levels.needs[number, MASK]
+        for member in range(nodes.first_member[mask], nodes.first_member[mask + 1]):
+            machine = nodes.members[place_of(member)]
+            found, place = enough_on(nodes, number, slot, machine), -1
+            if lesser and nodes.found[place_of(like), place_of(machine)] > found:
+                found = nodes.found[place_of(like), place_of(machine)]
+                place = nodes.place[place_of(like), place_of(machine)]
+            nodes.found[place_of(slot), place_of(machine)] = found
+            nodes.place[place_of(slot), place_of(machine)] = place
         slots[PASS, slot], slots[REQUEST, slot] = counters[EPOCH], number
     slots[LENGTH, slot] = length
     return int(slot)
 
 
 @machine_code
-def _note_enough(nodes: Nodes, number: int, slot: int) -> None:
-    """Note from when on each machine has enough for a node of a request, as running jobs end; 0: from now on.
-
-    What is known of a machine holds until a job starts or ends on it.
-    """
-    mask = nodes.levels.needs[number, MASK]
-    if nodes.slots[ENOUGH_FOR, slot] != number:
-        nodes.slots[ENOUGH_FOR, slot] = number
-        for machine in range(len(nodes.tail)):
-            nodes.enough[slot, machine], nodes.enough_at[slot, machine] = NEVER, -1
-    _want(nodes, number)
-    for place in range(nodes.first_member[mask], nodes.first_member[mask + 1]):
-        machine = nodes.members[place]
-        late = 0 < nodes.enough[slot, machine] <= nodes.steps[machine, AT]  # a job should have ended
-        if late or nodes.enough_at[slot, machine] < nodes.changed_at[machine]:
-            _note_enough_of(nodes, number, slot, machine)
-
-
-@separate
-def _note_enough_of(nodes: Nodes, number: int, slot: int, machine: int) -> None:
-    """Note from when on a machine has enough for a node of a request."""
-    step = machine
-    nodes.enough[slot, machine], nodes.enough_at[slot, machine] = NEVER, nodes.counters[CHANGES]
-    if nodes.levels.needs[number, EXCLUSIVE]:
-        _want_all(nodes, number, machine)
-    while step >= 0 and not _has_wanted(nodes, step):
-        step = nodes.steps[step, NEXT]
-    if step == machine:
-        nodes.enough[slot, machine] = 0
-    elif step >= 0:
-        nodes.enough[slot, machine] = nodes.steps[step, AT]
-
-
-@machine_code
 def _is_known(nodes: Nodes, number: int, length: int) -> bool:
     """Return whether a request has been searched for since the last start, for no longer a time."""
-    slots = nodes.slots
-    slot = number % slots.shape[1]
+    slots, slot = nodes.slots, _slot(nodes, number)
     known = slots[PASS, slot] == nodes.counters[EPOCH] and slots[REQUEST, slot] == number
     return bool(known and slots[LENGTH, slot] <= length)
 
@@ -486,32 +582,36 @@ def _search(nodes: Nodes, slot: int, machine: int, length: int, after: int, befo
     It is the first gap between planned places once running jobs leave enough. The search begins where the
     last one on this machine ended: `place` is a part that is over by then, and so are those before it.
     """
-    planned, place = nodes.planned, nodes.place[slot, machine]
-    found = max(after, nodes.found[slot, machine])
-    following = nodes.first_planned[machine] if place < 0 else planned[place, FOLLOWING]
-    while following >= 0 and planned[following, BEGIN] < found + length:
-        found, place = max(found, planned[following, END]), following
+    begins, ends, followed_by = nodes.planned[BEGIN], nodes.planned[END], nodes.planned[FOLLOWING]
+    place = nodes.place[place_of(slot), place_of(machine)]
+    found = max(after, nodes.found[place_of(slot), place_of(machine)])
+    following = nodes.first_planned[place_of(machine)] if place < 0 else followed_by[place_of(place)]
+    while following >= 0 and begins[place_of(following)] < found + length:
+        found, place = max(found, ends[place_of(following)]), following
         if found >= before:
             break
-        following = planned[following, FOLLOWING]
-    nodes.found[slot, machine], nodes.place[slot, machine] = found, place
+        following = followed_by[place_of(following)]
+    nodes.found[place_of(slot), place_of(machine)] = found
+    nodes.place[place_of(slot), place_of(machine)] = place
     return found if found < before else NEVER
 
 
-@separate
-def first_on(nodes: Nodes, number: int, machine: int, length: int, after: int, before: int) -> int:
-    """Return the first time from which a machine has enough for a length, if it is before another one [s]."""
-    planned, step = nodes.planned, machine
-    _want(nodes, number)
-    if nodes.levels.needs[number, EXCLUSIVE]:
-        _want_all(nodes, number, machine)
-    while not _has_wanted(nodes, step):
-        step = nodes.steps[step, NEXT]
-        if step < 0:
-            return NEVER
-    found, following = max(after, nodes.steps[step, AT]), nodes.first_planned[machine]
-    while following >= 0 and found < before and planned[following, BEGIN] < found + length:
-        found, following = max(found, planned[following, END]), planned[following, FOLLOWING]
+@machine_code
+def first_on(nodes: Nodes, number: int, slot: int, machine: int, length: int, after: int, before: int) -> int:
+    """Return the first time from which a machine has enough for a length, if it is before another one [s].
+
+    As long as places are those of the last plan, the lists hold all of its parts: those of jobs that have not
+    been planned anew have higher numbers.
+    """
+    found = max(after, enough_on(nodes, number, slot, machine))
+    if found >= before:
+        return NEVER
+    planned, following = nodes.planned, nodes.first_planned[place_of(machine)]
+    count = nodes.counters[PLANNED]
+    while following >= 0 and found < before and planned[BEGIN, place_of(following)] < found + length:
+        if following < count:
+            found = max(found, planned[END, place_of(following)])
+        following = planned[FOLLOWING, place_of(following)]
     return int(found) if found < before else NEVER
 
 
@@ -552,8 +652,8 @@ def _first_of_one(nodes: Nodes, number: int, slot: int, length: int, after: int,
     """Return the first time for a job on one machine."""
     mask, best = nodes.levels.needs[number, MASK], -1
     for place in range(nodes.first_member[mask], nodes.first_member[mask + 1]):
-        machine = nodes.members[place]
-        if nodes.found[slot, machine] >= before:
+        machine = nodes.members[place_of(place)]
+        if nodes.found[place_of(slot), place_of(machine)] >= before:
             continue
         found = _search(nodes, slot, machine, length, after, before)
         if found < before:
@@ -596,15 +696,15 @@ def _have_enough(nodes: Nodes, number: int, slot: int, length: int, start: int, 
     If not, the smallest of their next times are known, those before another time; later ones are not sought.
     """
     mask, wanted = nodes.levels.needs[number, MASK], nodes.levels.needs[number, NODES]
-    at_once, kept, bound = 0, 0, before
+    at_once, kept, bound, search, known = 0, 0, before, nodes.counters[SEARCH], nodes.found[slot]
     for place in range(nodes.first_member[mask], nodes.first_member[mask + 1]):
-        machine = nodes.members[place]
-        found = nodes.found[slot, machine]
+        machine = nodes.members[place_of(place)]
+        found = known[place_of(machine)]
         if found >= bound:
             continue
-        if found < start or nodes.sought[machine] != nodes.counters[SEARCH]:
+        if found < start or nodes.sought[place_of(machine)] != search:
             found = _search(nodes, slot, machine, length, start, bound)
-            nodes.sought[machine] = nodes.counters[SEARCH] if found < NEVER else 0
+            nodes.sought[place_of(machine)] = search if found < NEVER else 0
             if found == NEVER:
                 continue
         if found == start:

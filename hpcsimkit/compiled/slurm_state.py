@@ -196,6 +196,13 @@ class Limits(NamedTuple):
         Number of running jobs; time for which `minutes` hold.
     has : array of float64, shape (amounts, jobs)
         Amounts of each running job.
+    first_watching : array of int64, shape (groups + 1,)
+        Position of the first class that is checked against each group among all.
+    watching : array of int64
+        Classes that are checked against each group, one after the other.
+    changed_at : array of int64, shape (classes,)
+        Number of events at the last change of a group against which each class is checked; after all events
+        if a check depends on the time.
     """
 
     first_check: Integers
@@ -210,6 +217,9 @@ class Limits(NamedTuple):
     jobs: Integers
     counted_at: Integers
     has: Numbers
+    first_watching: Integers
+    watching: Integers
+    changed_at: Integers
 
 
 class Run(NamedTuple):
@@ -235,6 +245,8 @@ class Run(NamedTuple):
         Starts (rows) and ends (complements of rows) in chronological order.
     key, listed, other : array of int64, shape (tickets,)
         Key of each ticket in the order, the smallest first; the waiting tickets in order; space to sort them.
+    checked, held : array of int64, shape (tickets,)
+        Number of events at which it was found whether limits hold each ticket, and the reason.
     since, reason : array of int64, shape (jobs,)
         Time since when a limit holds each job [s], and its reason; 0 for none.
     log : array of int64, shape (4, entries)
@@ -272,6 +284,8 @@ class Run(NamedTuple):
     key: Integers
     listed: Integers
     other: Integers
+    checked: Integers
+    held: Integers
     since: Integers
     reason: Integers
     log: Integers
@@ -332,7 +346,7 @@ class Nodes(NamedTuple):
         Amounts that a request wants of each machine, and that a pooled one still lacks.
     least : array of int64, shape (machines, resources)
         Space for what is available throughout a time, or once some jobs have ended.
-    planned : array of int64, shape (parts, 3)
+    planned : array of int64, shape (3, parts)
         Beginning and end [s] of the parts of planned places, each of which has its machine for itself, and
         the following part on the same machine, -1 for none.
     first_planned : array of int64, shape (machines,)
@@ -348,32 +362,40 @@ class Nodes(NamedTuple):
         part, its beginning and its end [s].
     shut : array of uint8, shape (machines,)
         Whether a planned job may not use each machine for some time.
-    fits : array of int64, shape (2, needs)
-        Number of changes of the free machines at which it was found whether each need fits them, and the
-        answer.
+    fits : array of int64, shape (3, needs)
+        Number of changes of the free machines at which it was found whether each need fits them, the answer,
+        and the first machine that was chosen.
+    late : array of int64, shape (2, needs)
+        Number of the last backfill in which each need had no place now, and the shortest length of those.
     is_member : array of uint8, shape (masks, machines)
         Whether each machine belongs to each mask.
     changed_at : array of int64, shape (machines,)
         Number of changes of the free machines at the last one of each.
     lacking : array of int64, shape (machines,)
         Number of things that each machine had in the last plan and lacks now.
+    fuller : array of uint8, shape (machines,)
+        Whether each machine may have more than in the last plan.
     roomier, roomier_at : array of int64, shape (machines,)
         Numbers of the machines that lack anything, and their positions.
     planned_as : array of int64, shape (steps,)
         Place of each ticket in the last plan that has one.
-    plans : array of int64, shape (2, 3, steps)
-        The last plan and the one that is made: ticket, beginning [s] and first part of each place.
+    plans : array of int64, shape (2, 4, steps)
+        The last plan and the one that is made: ticket, beginning [s], first machine and first planned part of
+        each place.
     plan_parts : array of int64, shape (2, steps)
         Machines of these places.
-    counters : array of int64, shape (24,)
+    counters : array of int64, shape (27,)
         Numbers of steps, of the backfill, of machines that were chosen, of smallest times, of changes of the
         free machines, and of the search; the need of a lesser request with a late place; the number of
         planned parts; the epoch, which begins with a backfill or a start in one; the first step of the second
-        lists; and whether there are any. Then which of the two plans is made; numbers of places and parts of
-        the last one and of the one that is made; number of places of the last one that have been looked at;
-        number of machines that lack anything; number of changes of the free machines when it began; the times
-        before which its places, and those of the last one, begin [s]; and number of ends between them. Last,
-        the position of the candidate that was checked last, and the first beginning planned since then [s].
+        lists; and whether there are any. Then which of the two plans is made; numbers of places of the last
+        one and of the one that is made; whether all places so far are those of the last one, which then is
+        the one that is made; the time before which its places begin [s]; number of places of the last one
+        that have been looked at; number of machines that lack anything; number of changes of the free
+        machines when it began; the times before which places of the backfill, and those of the last plan,
+        begin [s]; and number of ends between them. Last, the position of the candidate that was checked last,
+        the first beginning planned since then [s], the last machine of its place, and the time of the plan
+        [s].
     """
 
     levels: Levels
@@ -401,9 +423,11 @@ class Nodes(NamedTuple):
     seen: Integers
     shut: NDArray[np.uint8]
     fits: Integers
+    late: Integers
     is_member: NDArray[np.uint8]
     changed_at: Integers
     lacking: Integers
+    fuller: NDArray[np.uint8]
     roomier: Integers
     roomier_at: Integers
     planned_as: Integers
@@ -416,7 +440,7 @@ AT, NEXT, LEVEL = range(3)
 """Columns of :attr:`Nodes.steps`; the amounts are the last ones."""
 
 BEGIN, END, FOLLOWING = range(3)
-"""Columns of :attr:`Nodes.planned`."""
+"""Rows of :attr:`Nodes.planned`."""
 
 MACHINE, ENOUGH, ENDS, PART, FREE_UNTIL, TAKEN_UNTIL = range(6)
 """Rows of :attr:`Nodes.seen`."""
@@ -435,9 +459,9 @@ MACHINE, ENOUGH, ENDS, PART, FREE_UNTIL, TAKEN_UNTIL = range(6)
     POOLED,
     LAST_PLAN,
     LAST_PLANNED,
-    LAST_PARTS,
     NEW_PLANNED,
-    NEW_PARTS,
+    ALIKE,
+    PLAN_BEFORE,
     LOOKED_AT,
     ROOMIER,
     PLAN_CHANGES,
@@ -446,11 +470,13 @@ MACHINE, ENOUGH, ENDS, PART, FREE_UNTIL, TAKEN_UNTIL = range(6)
     LATE_ENDS,
     CHECKED,
     SOONEST,
+    WITNESS,
+    PLAN_AT,
     NODE_COUNTERS,
-) = range(25)
+) = range(27)
 """Positions in :attr:`Nodes.counters`."""
 
-TICKET, SINCE, FIRST_PART = range(3)
+TICKET, SINCE, FIRST_PART, FIRST_PLANNED = range(4)
 """Rows of each of :attr:`Nodes.plans`."""
 
 PASS, REQUEST, LENGTH, BEGINNING = range(4)
