@@ -266,6 +266,14 @@ def of_dras_times() -> Table:
     return Table(["machine", "learner", "weights", "a decision [ms]", "an update [ms]"], list(rows()))
 
 
+def of_kavg() -> Table:
+    """Mean NTAT in each fifth of short trainings of CuSH, by the number of workers and K."""
+    from tests.agents.kavg import PARTS, rows
+
+    fifths = [f"{place + 1}. fifth" for place in range(PARTS)]
+    return Table(["workers", "K", *fifths], list(rows()))
+
+
 def of_optima(names: Sequence[str]) -> Table:
     """Share of the way from chance to a known optimum that trainings at their shipped settings come."""
     from tests.agents.known_optimum import PRESETS, way
@@ -313,10 +321,11 @@ TABLES: Mapping[str, Callable[[], Table]] = {
 """Functions that simulate the tables, by name."""
 
 FURTHER: Mapping[str, Callable[[], Table]] = {
+    "cush-kavg": of_kavg,
     "optima-of-seats": partial(of_optima_of_seats, "SEAT_PRESETS"),
     "optima-of-masked-ppo": partial(of_optima_of_seats, "AS_PUBLISHED"),
 }
-"""Tables of which no page has all."""
+"""Tables of which no page has all, or none."""
 
 
 if __name__ == "__main__":

@@ -213,8 +213,9 @@ class Failures(OutageSource):
     def check(self) -> None:
         """Raise a UsageError if a parameter is invalid."""
         for name in ("mtbf", "repair", "shape", "repair_shape"):
-            if not 0 < getattr(self, name) < math.inf:
-                raise UsageError(f"failures: {name} needs a positive number, found {getattr(self, name)!r}")
+            found = getattr(self, name)
+            if not (isinstance(found, int | float) and 0 < found < math.inf):
+                raise UsageError(f"failures: {name} needs a positive number, found {found!r}")
         for name in ("law", "repair_law"):
             if getattr(self, name) not in ("exponential", "weibull", "lognormal"):
                 found = getattr(self, name)

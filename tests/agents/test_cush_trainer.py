@@ -41,6 +41,7 @@ from hpcsimkit.agents.training.workers import Workers, joined_workers
 from hpcsimkit.errors import UsageError
 from hpcsimkit.policies import SJF
 from hpcsimkit.policies.placing.styles import SuitsKind
+from tests.agents import kavg
 from tests.agents.test_cush import plain, some_sketches
 from tests.agents.tiny_problem import StopError, without_rates
 
@@ -316,6 +317,25 @@ def test_what_is_expected_is_a_mean_over_all_simulations_of_a_job_set() -> None:
     returns = np.array([[1, 2, 10, 20], [3, 0, 30, 40]], dtype=np.float32)  # the second of a set has ended
     found = learner._expected(returns)
     assert found.tolist() == [[(3 + 1) / 4, (30 + 1) / 4], [(3 + 1) / 4, (70 + 1) / 4], [0.25, 0.25]]
+
+
+@pytest.mark.parametrize("average_every", [1, 2])
+def test_workers_average_their_weights_every_few_epochs(
+    average_every: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Three workers in threads: at the beginning, after each K epochs, and at the end; then all are equal."""
+    averaged: list[int] = []
+    average = kavg.InThreads.average
+
+    def noted(workers: kavg.InThreads, module: torch.nn.Module) -> None:
+        averaged.append(workers.rank)
+        average(workers, module)
+
+    monkeypatch.setattr(kavg.InThreads, "average", noted)
+    trainers = kavg.trained(TINY, replace(SHORT, epochs=4, average_every=average_every), 3)
+    assert averaged.count(0) == 2 * (1 + 4 // average_every)  # of two networks
+    first, *others = [each.job_selector.network.state_dict() for each in trainers]
+    assert all(torch.equal(first[name], each[name]) for each in others for name in first)
 
 
 def test_a_job_set_whose_games_are_all_alike_teaches_nothing() -> None:

@@ -197,6 +197,21 @@ def test_long_queues(policy: str) -> None:
 
 
 @uncompiled
+def test_a_dependency_that_fails_does_not_end_the_delay_of_another() -> None:
+    """The third job waits until 5 min after the start of the first, although the second one fails at 10 s."""
+    columns = {
+        "submit_time": [0, 0, 1],
+        "run_time": [1000, 10, 5],
+        "nodes": [1, 1, 1],
+        "status": [1, 0, 1],
+        "dependency": ["", "", "after:1+5?afterok:2"],
+    }
+    jobs = Workload(columns, machine_size=4)
+    found, _ = assert_equal_schedules(jobs, make("fcfs+easy"), gates=(AfterJobs(),))
+    assert found.start_time.tolist() == [0, 0, 300]
+
+
+@uncompiled
 def test_a_job_that_is_held_for_ever() -> None:
     """The second one has to wait for the first, its namesake, which has to wait for it."""
     columns = {"dependency": ["afterany:2", "singleton"], "user": [1, 1], "executable": [1, 1]}

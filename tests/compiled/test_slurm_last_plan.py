@@ -12,6 +12,21 @@ import pytest
 from hpcsimkit.cluster.machines import Machines
 from hpcsimkit.cluster.partitions import Partition, Partitions
 from hpcsimkit.compiled import slurm_last_plan, slurm_limits, slurm_loop, slurm_places
+from hpcsimkit.compiled.needs import EXCLUSIVE, MASK, NODES
+from hpcsimkit.compiled.slurm_state import (
+    AT,
+    BEFORE,
+    BEGIN,
+    CHOSEN,
+    END,
+    FIRST_PART,
+    FOLLOWING,
+    LAST_PLAN,
+    LOOKED_AT,
+    NEXT,
+    PLANNED,
+    SINCE,
+)
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.slurm.accounts import Qos
 from hpcsimkit.slurm.profile import Slurm
@@ -123,6 +138,94 @@ def test_crowded_days(monkeypatch: pytest.MonkeyPatch) -> None:
         check(crowded(seed))
     wanted = [(name, answer) for (_, name), answers in SHORTCUTS.items() for answer in answers]
     assert not [each for each in (*wanted, *(name for _, name in STEPS)) if not seen[each]]
+
+
+Place = tuple[int, list[int]]
+"""A time [s] and the machines; none of them after all times if there is no place."""
+
+
+def naive_place(nodes: Any, number: int, length: int, now: int, before: int) -> Place:
+    """Return the first time at which enough machines are free for a length [s], and the first of these.
+
+    Each machine has enough from one of its steps on, but for the jobs that are planned there.
+    """
+    mask = nodes.levels.needs[number, MASK]
+    found = {}
+    for place in range(nodes.first_member[mask], nodes.first_member[mask + 1]):
+        machine = int(nodes.members[place])
+        since = _has_enough_from(nodes, number, machine)
+        if since is not None:
+            found[machine] = max(now, since), _planned_on(nodes, machine)
+    times = {
+        time
+        for since, planned in found.values()
+        for time in (since, *(end for _, end in planned))
+        if now <= time < before
+    }
+    for time in sorted(times):
+        free = [
+            machine
+            for machine, (since, planned) in found.items()
+            if since <= time and not any(begin < time + length and end > time for begin, end in planned)
+        ]
+        if len(free) >= nodes.levels.needs[number, NODES]:
+            return time, free[: nodes.levels.needs[number, NODES]]
+    return slurm_places.NEVER, []
+
+
+def _has_enough_from(nodes: Any, number: int, machine: int) -> int | None:
+    """Return the beginning of the first step of a machine that has what a job needs [s]; None if none has."""
+    slurm_places._want(nodes, number)
+    if nodes.levels.needs[number, EXCLUSIVE]:
+        slurm_places._want_all(nodes, number, machine)
+    step = machine
+    while step >= 0:
+        if slurm_places._has_wanted(nodes, step):
+            return int(nodes.steps[step, AT])
+        step = nodes.steps[step, NEXT]
+    return None
+
+
+def _planned_on(nodes: Any, machine: int) -> list[tuple[int, int]]:
+    """Return beginning and end of the jobs that this plan has on a machine [s]."""
+    found, place = [], nodes.first_planned[machine]
+    while place >= 0:
+        if place < nodes.counters[PLANNED]:
+            found.append((int(nodes.planned[BEGIN, place]), int(nodes.planned[END, place])))
+        place = nodes.planned[FOLLOWING, place]
+    return found
+
+
+@uncompiled
+def test_each_place_is_the_earliest(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Places that are searched, and those that are kept from the last plan, are those of a search of all machines."""
+    searched, kept = slurm_loop.place_like_last, slurm_loop.is_alike
+    compared: Counter[str] = Counter()
+
+    def searching(nodes: Any, number: int, ticket: int, length: int, now: int, before: int) -> int:
+        wanted = naive_place(nodes, number, length, now, before)
+        time = searched(nodes, number, ticket, length, now, before)
+        chosen = range(nodes.counters[CHOSEN] if time < slurm_places.NEVER else 0)
+        assert (time, [int(nodes.chosen[place, 0]) for place in chosen]) == wanted
+        compared["searched"] += 1
+        return time
+
+    def keeping(nodes: Any, number: int, ticket: int, length: int, now: int) -> bool:
+        entry, plan = int(nodes.counters[LOOKED_AT]), nodes.plans[nodes.counters[LAST_PLAN]]
+        wanted = naive_place(nodes, number, length, now, int(nodes.counters[BEFORE]))
+        if not kept(nodes, number, ticket, length, now):
+            return False
+        parts = nodes.plan_parts[nodes.counters[LAST_PLAN]]
+        machines = parts[plan[FIRST_PART, entry] : plan[FIRST_PART, entry + 1]]
+        assert (int(plan[SINCE, entry]), [int(machine) for machine in machines]) == wanted
+        compared["kept"] += 1
+        return True
+
+    monkeypatch.setattr(slurm_loop, "place_like_last", searching)
+    monkeypatch.setattr(slurm_loop, "is_alike", keeping)
+    for seed in range(60, 100):
+        check(crowded(seed))
+    assert min(compared["searched"], compared["kept"]) > 200
 
 
 @pytest.mark.slow

@@ -33,6 +33,12 @@ from hpcsimkit.policies.dirlab import FittingCandidates, PublishedEASY
 from hpcsimkit.policies.one_seat.dispatch import Dispatch
 from hpcsimkit.policies.one_seat.two_level import TwoLevel
 from hpcsimkit.policies.oracles import Actual
+from hpcsimkit.policies.predicting.boosting import Boosting
+from hpcsimkit.policies.predicting.history import History
+from hpcsimkit.policies.predicting.mixture import Mixture
+from hpcsimkit.policies.predicting.predictor import Predictor
+from hpcsimkit.policies.predicting.quality import Forecasts, quality_table
+from hpcsimkit.policies.predicting.regression import Regression
 from hpcsimkit.policies.preempting.preemptors import PreemptLowerTiers
 from hpcsimkit.results import statistics
 from hpcsimkit.results.breakdown import By, breakdown
@@ -495,6 +501,34 @@ def _resumed(kind: str, policy: str, seed: int) -> Callable[[], str]:
     return made
 
 
+def forecast() -> Iterator[tuple[str, Callable[[], str]]]:
+    """Yield the name of each log, and what makes the text of the predictions of all predictors for its jobs."""
+    for seed in range(850, 854):
+        yield f"forecasts {seed}", partial(_forecasts, seed)
+
+
+def _forecasts(seed: int) -> str:
+    jobs = logs.on_nodes(seed, unit=60, jobs=300)
+    predictors: dict[str, Predictor] = {
+        "history": History(),
+        "forgetful": History(length=2, decay=0.5, shrinkage=1.0),
+        "regression": Regression(),
+        "quadratic": Regression(degree=2, rate=0.1),
+        "mixture": Mixture(),
+    }
+    if seed % 2:
+        predictors["boosting"] = Boosting(refit=100, window=150, iterations=5)
+    forecasts = Forecasts(predictors)
+    Simulation(jobs, make("fcfs+easy"), simulator="simpy", observers=[forecasts]).run()
+    quality = quality_table(forecasts, jobs)
+    lines = [
+        f"{name} {row} {each.mean:.6g} {each.harmonic:.6g} {' '.join(f'{time:.6g}' for time in each.quantiles)}"
+        for name, found in forecasts.predictions.items()
+        for row, each in found.items()
+    ]
+    return "\n".join([*lines, quality.to_csv(float_format="%.6g")])
+
+
 def measured() -> Iterator[tuple[str, Callable[[], str]]]:
     """Yield the name of each sample, and what makes the text of its statistics."""
     for seed in range(12):
@@ -533,6 +567,7 @@ def cases() -> dict[str, Callable[[], str]]:
         **dict(plays()),
         **dict(resumed()),
         **dict(measured()),
+        **dict(forecast()),
         **dict(files()),
     }
 

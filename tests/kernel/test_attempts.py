@@ -392,6 +392,7 @@ def test_intervals_of_checkpoints() -> None:
         ({"outages": [Outage(5, 9)]}, "outages needs an OutageSource"),
         ({"restart": None}, "restart needs a Restart, found None"),
         ({"outages": Failures(mtbf=0, repair=5)}, "mtbf needs a positive number, found 0"),
+        ({"outages": Failures("20d", 5)}, "mtbf needs a positive number, found '20d'"),  # type: ignore[arg-type]
         ({"restart": Restart(delay=-1)}, "delay needs a whole number, at least 0, found -1"),
         ({"restart": Restart(checkpoint_cost=5)}, "checkpoint_cost=5 needs a checkpoint interval"),
         ({"restart": Restart("later")}, "preempted needs 'continue' or 'anew'"),  # type: ignore[arg-type]

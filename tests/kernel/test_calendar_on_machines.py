@@ -70,6 +70,14 @@ def test_a_pooled_request_waits_until_the_machines_are_there() -> None:
     assert simulate(jobs, "fcfs+easy", TWO, window).start_time.tolist() == [20, 0]
 
 
+def test_more_windows_than_a_profile_has_space_for_at_first() -> None:
+    """Of every 20 s, node1 is there for 10: too short for the first job, which waits for the last window to end."""
+    windows = [Window(20 * number + 10, 20 * number + 20, machines=("node1",)) for number in range(100)]
+    jobs = [asked(0, 11, nodes=2, cpus=4), asked(0, 11, cpus=1)]
+    for policy in ("fcfs+easy", "fcfs+easy-k(2)", "fcfs+conservative"):
+        assert simulate(jobs, policy, TWO, *windows).start_time.tolist() == [2000, 0], policy
+
+
 def test_a_job_that_exceeds_its_estimate_keeps_its_machine() -> None:
     """The window gets the rest of the machine at 10 s, and the job's part at 14 s."""
     jobs = [asked(0, 14, requested=5, cpus=1), asked(12, 3, cpus=3)]

@@ -29,7 +29,7 @@ from hpcsimkit.jobs.job import Job
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel import recording
 from hpcsimkit.kernel.decision import External
-from hpcsimkit.kernel.observers import Observer, Timeline
+from hpcsimkit.kernel.observers import Observer, Promises, Timeline
 from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.kernel.policy import Policy
 from hpcsimkit.kernel.recording import PassProfile, Progress, Trace, _Memory
@@ -95,6 +95,24 @@ def test_timeline_sees_rejected_jobs_wait() -> None:
     assert timeline.steps.waiting.tolist() == [0, 1, 1, 0]
     assert timeline.steps.busy.tolist() == [3, 4, 3, 0]
     assert result.timeline().waiting.max() == 0
+
+
+def test_the_time_of_a_run_is_within_that_of_its_call() -> None:
+    """Also if the run goes on after a decision."""
+    jobs = Workload({"submit_time": [0, 0], "run_time": [5, 5], "nodes": [1, 1]}, machine_size=1)
+    began = time.perf_counter()
+    plain = Simulation(jobs, Pipeline(), simulator="simpy").run()
+    asked = Simulation(jobs, Pipeline(order=External()), simulator="simpy")
+    decision = asked.next_decision()
+    while decision is not None:
+        decision = asked.proceed(0)
+    for result in (plain, asked.result()):
+        assert 0 < result.seconds < time.perf_counter() - began
+
+
+def test_promises_before_any_run() -> None:
+    promises = Promises()
+    assert (promises.made, promises.broken, promises.delay) == (0, 0, 0)
 
 
 def test_timeline_forgets_the_run_before() -> None:

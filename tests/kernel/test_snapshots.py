@@ -27,11 +27,12 @@ from hpcsimkit.kernel.capacity import Listener
 from hpcsimkit.kernel.decision import External
 from hpcsimkit.kernel.observers import Timeline
 from hpcsimkit.kernel.pipeline import Pipeline
-from hpcsimkit.kernel.policy import FCFS
+from hpcsimkit.kernel.policy import FCFS, Policy
 from hpcsimkit.kernel.recording import Trace
 from hpcsimkit.kernel.repetition import _Heard
 from hpcsimkit.kernel.restart import Restart
 from hpcsimkit.kernel.snapshot import Keeping, Snapshot
+from hpcsimkit.kernel.system import System
 from hpcsimkit.results.result import Result
 from tests.drawn import examples
 from tests.kernel.helpers import rows_and_size, workload
@@ -104,6 +105,34 @@ def test_goes_on_with_the_same_schedule(policy: str, drawn: Any, walltime: Any, 
 def test_the_recorder_forwards_all_notifications() -> None:
     names = [name for name in vars(Listener) if name.startswith("on_")]
     assert names and all(name in vars(_Heard) for name in names)
+
+
+class Choosy(Policy):
+    """Rejects jobs that ask for more than 8 s, and stops the first job once another one waits."""
+
+    def schedule(self, system: System) -> None:
+        for job in list(system.queue):
+            if job.requested_time > 8:
+                system.reject(job)
+            elif system.fits(job):
+                system.start(job)
+            elif system.running.rows == [0] and not system.ledger.attempts[0]:
+                system.stop(system.jobs[0])
+
+
+def test_rejections_and_stops_go_on() -> None:
+    """Jobs 2 and 4 are rejected at 1 and 4 s; job 3 stops the first one at 3 s."""
+    rows = [(0, 6, 6, 4), (1, 5, 9, 1), (3, 2, 2, 2), (4, 5, 9, 1), (5, 1, 1, 1)]
+
+    def simulation() -> Simulation:
+        return Simulation(workload(rows, 4), Choosy())
+
+    whole = simulation().run()
+    assert np.flatnonzero(whole.start_time < 0).tolist() == [1, 3]
+    assert whole.attempts is not None
+    assert whole.attempts.count(5).tolist() == [2, 0, 1, 0, 1]
+    for at in (1, 3, 4, 5):
+        assert_same(resumed(simulation, at), whole)
 
 
 @pytest.mark.parametrize("mode", ["requeue", "cancel", "suspend", "suspend, grace_time=2"])

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import threading
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from hpcsimkit.errors import UsageError
+from hpcsimkit.kernel import watchdog
 from hpcsimkit.kernel.decision import Decision, External
 from hpcsimkit.kernel.guard import Guard
 from hpcsimkit.kernel.observers import Observer
 from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.kernel.policy import Order, Policy
 from hpcsimkit.kernel.simulation import Simulation
-from hpcsimkit.kernel.watchdog import PATIENCE, Watchdog, patience
+from hpcsimkit.kernel.watchdog import LOOKS, PATIENCE, Watchdog, patience
 from tests.kernel.helpers import workload
 
 ROWS = [(5, 10, 10, 3), (7, 10, 10, 3), (8, 2, 2, 1)]
@@ -110,6 +112,30 @@ def test_a_run_that_gets_on_is_left_alone() -> None:
     with Watchdog(seconds=0.5, tell=told):
         Simulation(workload([(0, 5, 5, 1)], 1), Slow()).run()
     assert told.lines == []
+
+
+def test_a_pass_is_reported_once_after_as_many_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two looks at one pass and eleven at another: it is reported once it has not moved for eight intervals."""
+    seen = iter([1, 1, *[2] * 11])
+    told: list[int] = []
+
+    class Looks:
+        """Waits no time, until all looks are over."""
+
+        number = 0
+
+        def wait(self, seconds: float) -> bool:
+            self.number += 1
+            return self.number > 13
+
+    looks: Any = Looks()
+    dog: Any = Watchdog(tell=lambda line: told.append(looks.number))
+    dog._patience, dog._watched, dog._over = 8, 0, looks
+    dog._line = str
+    known = SimpleNamespace(now=lambda thread: SimpleNamespace(guard="guard", pass_number=next(seen)))
+    monkeypatch.setattr(watchdog, "Progress", known)
+    dog._watch()
+    assert told == [2 + 1 + LOOKS]
 
 
 def test_nothing_is_told_between_runs() -> None:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from hpcsimkit import check_policy
+from hpcsimkit.cluster.base import Nodes
 from hpcsimkit.errors import UsageError
 from hpcsimkit.experiments.checks.workloads import random_workloads, with_other_ends
 from hpcsimkit.experiments.parts.registry import make
@@ -16,7 +17,7 @@ from hpcsimkit.jobs.job import Job
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.observers import Observer
 from hpcsimkit.kernel.pipeline import Pipeline
-from hpcsimkit.kernel.policy import Estimator, Order
+from hpcsimkit.kernel.policy import FCFS, Estimator, Order, Requested
 from hpcsimkit.kernel.prediction import Prediction
 from hpcsimkit.kernel.system import System
 from hpcsimkit.policies import EASY, Predicted, ShortestPredicted
@@ -25,9 +26,11 @@ from hpcsimkit.policies.predicting.catalogue import PREDICTORS, predictor_named
 from hpcsimkit.policies.predicting.features import FEATURES, Features
 from hpcsimkit.policies.predicting.history import History, owner
 from hpcsimkit.policies.predicting.mixture import Mixture
+from hpcsimkit.policies.predicting.predicted import CORRECTIONS
 from hpcsimkit.policies.predicting.predictor import Predictor
 from hpcsimkit.policies.predicting.quality import Forecasts, Quality, quality_table
 from hpcsimkit.policies.predicting.regression import NormalizedGradient, Regression
+from hpcsimkit.policies.predicting.shares import REFRESH, Shares
 from tests.kernel.helpers import Row, run, starts, workload
 
 
@@ -67,6 +70,11 @@ def test_the_oldest_run_time_is_forgotten() -> None:
     forgetful = taught(History(length=2, shrinkage=1e-9), *ended)
     assert forgetful.predict(job()).quantiles[-1] == pytest.approx(40)
     assert taught(History(length=3, shrinkage=1e-9), *ended).predict(job()).quantiles[-1] > 80
+
+
+def test_a_history_of_one_job() -> None:
+    history = taught(History(length=1, shrinkage=1e-9), (job(), 90), (job(), 40))
+    assert history.predict(job()).mean == pytest.approx(40, rel=1e-3)
 
 
 @pytest.mark.parametrize(
@@ -347,6 +355,51 @@ def test_boosting_learns_what_histories_do_not_see() -> None:
     assert max(errors) < 0.05
     assert max(abs(found[row].quantiles[3] / forecasts.took[row] - 1) for row in range(200, 320)) < 0.05
     assert all(list(each.quantiles) == sorted(each.quantiles) for each in found.values())
+
+
+class Told:
+    """A model that always says the same."""
+
+    def __init__(self, value: float) -> None:
+        self.value = value
+
+    def predict(self, inputs: Any) -> list[float]:
+        return [self.value]
+
+
+@pytest.mark.parametrize(("inverse", "harmonic"), [(1 / 40, 40), (0.0, 100), (5.0, 10)])
+def test_what_trees_say_becomes_a_prediction(inverse: float, harmonic: float) -> None:
+    """A mean of 50 s; the harmonic mean is at most the request, and at least 10 s; quantiles are sorted."""
+    pytest.importorskip("sklearn")
+    boosting = Boosting()
+    boosting.reset(System(workload([(0, 5, 100, 1)], 1), Nodes(1), FCFS(), Requested(), 0))
+    boosting._models = [Told(50.0), Told(inverse), Told(np.log1p(60)), Told(np.log1p(30))]
+    found = boosting.predict(job())
+    assert found.mean == pytest.approx(50)
+    assert found.harmonic == pytest.approx(harmonic)
+    assert found.quantiles == pytest.approx((30, 60))
+
+
+def test_shares_are_brought_to_the_present_now_and_then() -> None:
+    """After as many jobs with half of their requests as before with all of them, the mean is between both."""
+    shares = Shares()
+    for share in (1.0, 0.5):
+        for _ in range(REFRESH):
+            shares.add(share)
+    assert shares.times(100)[0] == pytest.approx(75)
+    shares.add(0.5)
+    known = shares.times(100)
+    for _ in range(REFRESH - 2):
+        shares.add(0.5)
+        assert shares.times(100) is known
+    shares.add(0.5)
+    assert shares.times(100)[0] < 70
+
+
+def test_the_published_corrections() -> None:
+    """1, 5, 15 and 30 minutes, 1, 2, 5, 10, 20, 50 and 100 hours (Tsafrir et al.) [s]."""
+    published = [60, 300, 900, 1800, 3600, 7200, 18_000, 36_000, 72_000, 180_000, 360_000]
+    assert published == CORRECTIONS
 
 
 @pytest.mark.slow
