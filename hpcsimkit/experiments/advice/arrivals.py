@@ -25,8 +25,8 @@ class PastArrivals:
 
     Each week to come is one of the last weeks, as a whole, so that bursts of submissions and the habits of
     users stay together. If the log is shorter than a week, days take the place of weeks. If it is shorter
-    than a day, it does not tell whether submissions go on: in one half of the draws, none come. In the other
-    half it is repeated for a time that is drawn, once at most.
+    than a day, it does not tell for how long submissions go on: some of it is repeated, for a time between
+    none and the length of the log, which is drawn.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ class PastArrivals:
         first = int(self._submit[0]) if len(self._submit) else at
         period = next((each for each in (WEEK, DAY) if at - first >= each), at - first)
         if period < DAY:
-            horizon = int(min(horizon, _time_left(period, rng)))
+            horizon = min(horizon, int(period * rng.random()))
         rows: list[Integers] = []
         times: list[Integers] = []
         begin = at
@@ -70,13 +70,3 @@ class PastArrivals:
             times.append(self._submit[low:high] + back)
             begin = until
         return np.concatenate([*rows, np.zeros(0, int)]), np.concatenate([*times, np.zeros(0, int)])
-
-
-def _time_left(length: int, rng: np.random.Generator) -> float:
-    """Draw for how long something goes on that is known for some time, and not for how long in all [s].
-
-    It is over with a probability of one half. If it is not, the time up to now is any share of the whole, but
-    it lasts no longer than it has until now.
-    """
-    share = 2 * rng.random() - 1
-    return 0.0 if share <= 0 else length * min(1 / share - 1, 1.0)

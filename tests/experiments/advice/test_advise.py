@@ -137,27 +137,12 @@ def test_arrivals_are_past_ones_at_the_same_time_of_the_period(length: int, peri
     submit = np.sort(rng.integers(0, 2 * length, 400))
     submit[0] = 0
     log = Workload({"submit_time": submit, "run_time": [1] * 400, "nodes": [1] * 400})
-    drawn = (PastArrivals(log).draw(length, 3 * period, rng) for _ in range(20))
-    rows, times = next((rows, times) for rows, times in drawn if len(rows))
+    rows, times = PastArrivals(log).draw(length, 3 * period, rng)
+    assert len(rows) > 0
     assert submit[rows].max() <= length  # known by then
     assert (times > length).all()
     assert (times <= length + 3 * period).all()
     assert ((times - submit[rows]) % period == 0).all()
-
-
-def test_a_short_log_goes_on_for_a_time_that_is_drawn_or_not_at_all() -> None:
-    """Not at all in one half of the draws, once more in a quarter. One of a day always goes on."""
-    rng = np.random.default_rng(0)
-    every = np.arange(0, 3 * HOUR, 60)
-    log = Workload({"submit_time": every, "run_time": every * 0 + 1, "nodes": every * 0 + 1})
-    times = [PastArrivals(log).draw(3 * HOUR, WEEK, rng)[1].max(initial=3 * HOUR) for _ in range(400)]
-    lasts = np.array(times) / (3 * HOUR) - 1
-    assert (lasts == 0).mean() == pytest.approx(0.5, abs=0.06)
-    assert (lasts > 0.98).mean() == pytest.approx(0.25, abs=0.06)
-    assert (lasts > 0.5).mean() == pytest.approx(1 / 3, abs=0.06)
-    assert lasts.max() <= 1
-    whole = Workload({"submit_time": every * 10, "run_time": every * 0 + 1, "nodes": every * 0 + 1})
-    assert all(len(PastArrivals(whole).draw(DAY, DAY, rng)[0]) for _ in range(20))
 
 
 def test_a_log_that_has_just_begun_has_no_arrivals() -> None:
