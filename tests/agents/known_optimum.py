@@ -55,12 +55,12 @@ PRESETS = {
         Preset("dras-a2c", 150_000),
         Preset("dras-ppo", 100_000),
         Preset("ppo", 200_000),
-        Preset("a2c", 250_000),
-        Preset("pg", 250_000),
+        Preset("a2c", 500_000),
+        Preset("pg", 500_000),
         Preset("dql", 50_000, fitting=True),
         Preset("cem", 20_000),
         Preset("maskable-ppo", 200_000),
-        Preset("sb3-ppo", 200_000),
+        Preset("sb3-ppo", 300_000),
     )
 }
 
