@@ -159,13 +159,14 @@ def test_a_machine_that_another_outage_holds_is_taken_again() -> None:
 
 
 @uncompiled
-def test_a_job_that_comes_back_is_seen_although_nothing_else_has_changed() -> None:
-    """At 15 s the second job may start again, beside the head that has been blocked since 6 s."""
-    jobs = [asked(0, 100, cpus=3), asked(1, 20, cpus=3), asked(6, 50, cpus=4, nodes=2)]
+@pytest.mark.parametrize("policy", ["fcfs+easy", "wfp3+easy"])
+@pytest.mark.parametrize("newcomers", [[], [asked(15, 500, cpus=4)]], ids=["alone", "beside another"])
+def test_a_job_that_comes_back_behind_the_same_head_is_tried(policy: str, newcomers: list[Any]) -> None:
+    """The third job is backfilled at 2 s, fails at 5 s, and may start again at 15 s; the head waits since 1 s."""
+    jobs = [asked(0, 100, cpus=3), asked(1, 10, cpus=4, nodes=2), asked(2, 20, cpus=4), *newcomers]
     options = {"outages": Outages([Outage(5, 6, machines=(1,))]), "restart": Restart(delay=10)}
-    for policy in ("fcfs+easy", "wfp3+easy"):
-        found = assert_equal_results(jobs_on_machines(jobs), policy, TWO, **options)
-        assert found.attempts.start_time[found.attempts.job == 1].tolist() == [1, 15]
+    found = assert_equal_results(jobs_on_machines(jobs), policy, TWO, **options)
+    assert found.attempts.start_time[found.attempts.job == 2].tolist() == [2, 15]
 
 
 @uncompiled
