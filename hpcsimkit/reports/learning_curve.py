@@ -177,7 +177,11 @@ def plot_validation(
         )
     drawn = [*values.tolist(), *known.values()]
     if drawn and min(drawn) > 0 and max(drawn) / min(drawn) > LOGARITHMIC:
+        from matplotlib.ticker import LogFormatter
+
         ax.set_yscale("log")
+        ax.yaxis.set_major_formatter(lambda value, _: f"{value:,g}")
+        ax.yaxis.set_minor_formatter(LogFormatter())
     unit = f" [{about.unit}]" if about.unit != "1" else ""
     ax.set_ylabel(f"{metric.replace('_', ' ')}{unit}")
     title(ax, f"validation ({about.direction} is better)")

@@ -219,10 +219,11 @@ def plot_boxes(
         ax.plot([sample.max()], [place], marker="x", color=line.colour, **marker)
         ax.plot([sample.mean()], [place], marker="D", color=INK, markeredgecolor=PAPER, **marker)
     if logarithmic:
-        from matplotlib.ticker import LogLocator
+        from matplotlib.ticker import LogFormatter, LogLocator
 
         ax.set_xscale("log")
         ax.set_xlim(left=0.93)
+        ax.xaxis.set_minor_formatter(LogFormatter())  # plain: pictures keep their words as text
         ax.xaxis.set_major_locator(LogLocator(numticks=max(3, int(1.6 * width_of(ax)))))
     ax.xaxis.set_major_formatter(lambda value, _: f"{value:,g}")
     policy_rows(ax, values)

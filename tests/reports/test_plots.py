@@ -26,6 +26,7 @@ from hpcsimkit.kernel.simulation import Simulation
 from hpcsimkit.reports import figures, plots, workload_plots
 from hpcsimkit.reports.difference import plot_changes
 from hpcsimkit.reports.gallery import draw_comparison, draw_pictures
+from hpcsimkit.reports.learning_curve import plot_validation
 from hpcsimkit.reports.time_plots import bin_means
 from hpcsimkit.results.difference import compare_results
 from hpcsimkit.results.result import Result
@@ -116,6 +117,24 @@ def test_slowdown_by_hand() -> None:
     assert [90] in drawn  # maximum
     assert [20] in drawn  # mean
     assert {(box.get_x(), box.get_width()) for box in ax.patches} == {(2, 2)}
+
+
+def test_ticks_of_slowdowns_that_are_close_together_are_plain_numbers() -> None:
+    """All between 1 and 3, so that ticks between powers of ten are labelled, too."""
+    ax = plots.plot_slowdown({"x": outcome([0] * 3, [0, 10, 20], [10] * 3)})
+    ax.figure.canvas.draw()
+    labels = [each.get_text() for each in ax.get_xticklabels(which="both")]
+    assert {"1", "2"} <= set(labels)
+    assert not any("$" in label for label in labels)
+
+
+def test_ticks_of_validations_that_are_far_apart_are_plain_numbers() -> None:
+    curve = {"steps": np.array([1.0, 2.0, 3.0]), "validation": -np.array([1.5, 5.0, 900.0])}
+    ax = plot_validation(curve, "mean_wait_time", baselines={"fcfs": 3.0})
+    ax.figure.canvas.draw()
+    labels = [each.get_text() for each in ax.get_yticklabels(which="both")]
+    assert {"10", "100"} <= set(labels)
+    assert not any("$" in label for label in labels)
 
 
 def test_user_slowdowns_by_hand() -> None:
