@@ -218,7 +218,7 @@ def test_gates_have_their_own_reasons(tmp_path: Path) -> None:
 
 def test_tasks_that_their_limit_has_held_keep_this_reason_behind_others(tmp_path: Path) -> None:
     """At 40 s the first task has ended, and the others wait behind a head; at 1000 s, they are the first."""
-    task = {"cpus": 8, "run": 30, "limit": 1000, "on": "n"}
+    task = {"at": 5, "cpus": 8, "run": 30, "limit": 1000, "on": "n"}
     each = jobs(
         FULL | {"nodes": 3, "on": "n"},
         *[task] * 3,
@@ -230,7 +230,7 @@ def test_tasks_that_their_limit_has_held_keep_this_reason_behind_others(tmp_path
     assert _reasons(tmp_path, of_array, 40, **limited) == ["", "", *[ARRAY_LIMIT] * 2, RESOURCES]
     assert _reasons(tmp_path, of_array, 1000, **limited) == ["", "", *[RESOURCES] * 2, ""]
     # On record, where the limit let the tasks come only when it was their turn.
-    recorded = {"submit_time": [0, 0, 30, 30, 20], "recorded_held_time": [0, 0, 30, 30, 1]}
+    recorded = {"submit_time": [0, 5, 35, 35, 20], "recorded_held_time": [0, 0, 30, 30, 1]}
     of_array = replace(of_array, columns={**of_array.columns, **recorded})
     found = _reasons(tmp_path, of_array, 40, **limited)
     assert found == ["", "", *[ARRAY_LIMIT] * 2, RESOURCES]
