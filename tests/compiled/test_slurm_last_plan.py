@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -29,10 +30,11 @@ from hpcsimkit.compiled.slurm_state import (
 )
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.slurm.accounts import Qos
+from hpcsimkit.slurm.plan import Plan
 from hpcsimkit.slurm.profile import Slurm
 from hpcsimkit.slurm.rules import Clocks, Multifactor
 from tests.compiled.test_equality import uncompiled
-from tests.compiled.test_slurm import Day, Draws, check
+from tests.compiled.test_slurm import Day, Draws, check, day_of
 
 SHORTCUTS = {
     (slurm_last_plan, "_has_its_place"): (True, False),
@@ -90,13 +92,13 @@ def crowded(seed: int) -> Day:
     return Day(made, crowd(draws, partitions), "kill")
 
 
-def crowd(draws: Draws, partitions: Partitions) -> Workload:
+def crowd(draws: Draws, partitions: Partitions, often: int = 1, pooled: float = 0.0) -> Workload:
     """Return jobs for it, in series of equal ones, of which some run as long as they may."""
     rng, count = draws.rng, 40
     series = np.repeat(np.arange(count), rng.integers(1, 4, count))[:count]
     limit = rng.choice([5, 9, 20, 40, 60, 130], count)[series]
     columns = {
-        "submit_time": np.cumsum(rng.choice([0, 0, 0, 1, 7, 30], count)),
+        "submit_time": np.cumsum(rng.choice([0, 0, 0, 1, 7, 30], count)) // often,
         "run_time": np.where(rng.random(count) < 0.4, limit, rng.integers(1, limit + 3)),
         "requested_time": limit,
         "nodes": np.where(rng.random(count) < 0.3, rng.integers(2, 4, count), 1)[series],
@@ -107,6 +109,8 @@ def crowd(draws: Draws, partitions: Partitions) -> Workload:
         "qos": rng.choice([0, 0, 1], count)[series],
         "partition": rng.integers(0, len(partitions.names), count)[series],
     }
+    if pooled:
+        columns["spread"] = np.where(rng.random(count) < pooled, 1, -1)[series]
     labels = {"user": ("ada", "ben", "cleo"), "group": ("red",), "qos": ("normal", "held")}
     jobs = Workload(columns, resources=("cpus",), labels={**labels, "partition": partitions.names})
     return jobs.select(np.flatnonzero(partitions.admitted(jobs).any(axis=0)))
@@ -226,6 +230,56 @@ def test_each_place_is_the_earliest(monkeypatch: pytest.MonkeyPatch) -> None:
     for seed in range(60, 100):
         check(crowded(seed))
     assert min(compared["searched"], compared["kept"]) > 200
+
+
+def in_groups(seed: int) -> Day:
+    """Return a crowded day on which running jobs end in groups, on more machines, some with pooled requests."""
+    draws, made = Draws(seed), crowded(seed)
+    names = tuple(f"n{number}" for number in range(draws.one(2, 5, 9)))
+    machines = Machines(names, ("cpus",), [[draws.one(2, 4)] for _ in names])
+    parts = [Partition(f"p{number}", machines=draws.some(names)) for number in range(draws.one(1, 2))]
+    partitions = Partitions(parts, machines)
+    jobs = crowd(draws, partitions, often=len(names), pooled=draws.one(0.0, 0.0, 0.4))
+    clocks = replace(made.profile.clocks, end_groups=True, bf_resolution=draws.one(1, 1, 7))
+    return Day(replace(made.profile, partitions=partitions, clocks=clocks), jobs, draws.one("kill", "run"))
+
+
+@uncompiled
+@pytest.mark.parametrize("of_group", [crowded, in_groups, day_of])
+def test_each_planned_place_is_that_of_simpy(
+    of_group: Callable[[int], Day], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also those of plans that are made anew before they come true."""
+    planning, reserving, placing = slurm_loop._plan, slurm_loop.reserve, Plan.first_place
+    planned: dict[tuple[int, int, int], list[Place]] = defaultdict(list)
+    compared, now_planned = 0, (-1, -1, -1)
+
+    def noted(plan: Plan, ticket: Any, length: int, now: int) -> Any:
+        start, allocation = placing(plan, ticket, length, now)
+        planned[now, ticket.job.index, ticket.part].append((start, list(allocation.machines)))
+        return start, allocation
+
+    def taken(clocks: Any, factors: Any, jobs: Any, *others: Any) -> Any:
+        nonlocal now_planned
+        *_, ticket, now = others
+        now_planned = (int(now), int(jobs.row[ticket]), int(jobs.part[ticket]))
+        return planning(clocks, factors, jobs, *others)
+
+    def compare(clocks: Any, nodes: Any, start: int, end: int, now: int) -> None:
+        nonlocal compared
+        machines = [int(nodes.chosen[place, 0]) for place in range(nodes.counters[CHOSEN])]
+        assert (int(start), machines) in planned[now_planned]
+        compared += 1
+        reserving(clocks, nodes, start, end, now)
+
+    monkeypatch.setattr(Plan, "first_place", noted)
+    monkeypatch.setattr(slurm_loop, "_plan", taken)
+    monkeypatch.setattr(slurm_loop, "reserve", compare)
+    for seed in range(200, 220):
+        planned.clear()
+        check(of_group(seed))
+    print(compared)
+    assert compared > 30
 
 
 @pytest.mark.slow
