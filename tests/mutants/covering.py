@@ -22,7 +22,7 @@ from tests.mutants.trial import Checkout
 ROOT = Path(__file__).resolve().parents[2]
 
 FOLDERS = (
-    ("kernel", "slurm", "golden", "policies", "reproductions/test_published_rules.py"),
+    ("kernel", "slurm", "golden", "policies", "reproductions/test_published_rules.py", "test_doctests.py"),
     ("cluster", "jobs", "results", "envs", "compiled"),
 )
 """Folders and files of the tests that are measured, for two processes that take about the same time."""
