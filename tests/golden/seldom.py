@@ -1,0 +1,210 @@
+"""Golden cases of parameters and options that are seldom used, and of what observers are told."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from random import Random
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+
+from hpcsimkit.errors import HpcsimkitError
+from hpcsimkit.experiments.parts.registry import make
+from hpcsimkit.jobs.workload import Workload
+from hpcsimkit.kernel.begun import begun_in_log, remarks_on
+from hpcsimkit.kernel.locality import LOCALITIES, KindLocality
+from hpcsimkit.kernel.observers import Promises, Timeline
+from hpcsimkit.kernel.recording import Trace
+from hpcsimkit.kernel.restart import daly, young
+from hpcsimkit.kernel.simulation import Simulation
+from hpcsimkit.policies import EASY, Pipeline
+from hpcsimkit.policies.dirlab import orders as published
+from tests.golden import logs
+
+Options = dict[str, Any]
+Made = tuple[Any, Any, Options]
+
+PARAMETERS = (
+    "slurm(age=3,fair_share=500,half_life=40,max_age=60)+easy",
+    "slurm(size=700,qos=0,attribute=0,shares=log,shares_by=group,half_life=90)",
+    "slurm(partition=300,usage=cluster,half_life=70,max_age=90)+easy",
+    "slurm(shares=log,shares_by=group,half_life=0,fair_share=90)+conservative",
+    "weighted(mean=1,harmonic=0.5,requested=-0.2,size=2)+easy+history",
+    "bounded(scale=20,bound=60,mean=1,requested=0)+easy+history",
+    "bounded(scale=2,bound=9,harmonic=1,size=0.5)+greedy+live-history",
+    "aged(mean=0.5,harmonic=1,requested=0.1,size=0.3)+easy+history",
+    "looking-ahead(every=40,deepest=3,objective=wait)+easy",
+    "looking-ahead(every=35,deepest=40)+easy",
+    "guarded(sjf,fallback=saf,weeks=0.0002,every=60,margin=0)+easy",
+    "guarded(saf,weeks=0.0001,every=30,margin=0.5,objective=wait)+easy",
+    "guarded-wait(sjf,times=2)+easy",
+    "guarded-wait(base=ljf,times=0.5)",
+    "drf+easy",
+    "drf",
+    "fcfs+easy-weighted(mean=1,harmonic=-1,requested=0.3,size=2)+history",
+    "sjf+easy-k(4)+window(6)",
+    "fcfs+easy-noise(noise=2)",
+    "fcfs+published-easy(relax=0.7)",
+    "sjf+published-easy(candidates=saf,relax=0.2,skips_after_start=true)",
+    "saf+easy+actual(reservations=false)",
+    "fcfs+conservative+noisy(noise=1.5)",
+    "sjf+easy+history(length=3,decay=0.4,shrinkage=0.5,reservations=true)",
+    "fcfs+conservative+history(length=1,reservations=true)",
+    "saf+easy+live-history(length=2,decay=0.9,shrinkage=0.1)",
+    "fcfs+easy+regression(rate=3,degree=1,reservations=true)",
+    "shortest-predicted+easy+mixture(decay=0.7,reservations=true)",
+    "predicted-aging(times=2)",
+    "sjf+easy+preempt(by=group,first=oldest,exempt_time=15)",
+    "fcfs+easy+preempt(tiers=[2,0],first=smallest,mode=cancel)",
+    "fcfs+easy+preempt(by=qos,first=oldest,mode=suspend,grace_time=4)",
+    "sjf+easy+tests(seconds=[3,21],users=0.5)",
+    "fcfs+easy+tests(seconds=9,largest=0.4)",
+    "saf+easy+tests(seconds=[2,6,40],restartable=qos)",
+    "fcfs+random-admission(share=0.9)+easy",
+    "oracle-srtf(area=true)",
+    "las(thresholds=[30,200],promote=1.5)",
+    "las(thresholds=[9,40,150],by=time,promote=0.5)",
+    "las(thresholds=[9,60],by=time,demotion=exact,promote=3)",
+    "las(thresholds=[25],demotion=exact)",
+    "gittins(quantum=30,by=time,least=4,interval=15)",
+    "gittins(quantum=150,least=2,interval=40)",
+    "sjf+hold-unfit+max-interval(7)+max-rejections(3)",
+)
+"""Policies with other parameters than the default."""
+
+ON_MACHINES = (
+    "sjf+easy+learned-kinds(application=user,confidence=0.6)",
+    "sjf+easy+learned-kinds(application=group,known=queue)",
+    "drf+easy+best-fit",
+    "sjf+easy+preempt(by=group,first=placement)",
+    "fcfs+easy+preempt(first=smallest,mode=suspend)+best-fit",
+    "sjf+easy+tests(seconds=[3,21],users=0.5)+worst-fit",
+    "fcfs+easy+tests(seconds=9,largest=0.4)",
+    "las(thresholds=[60,400],promote=1.5)",
+    "las(thresholds=[30,90],by=time,demotion=exact,promote=1)",
+    "gittins(quantum=60,least=3,interval=30)",
+)
+
+ON_SINGLE_MACHINES = (
+    "optimization(objective=capacity,window=3)",
+    "optimization(objective=capacity,w1=0.7,w2=0.2,w3=0.1,window=9)",
+    "optimization(w1=0.1,w2=0.8,w3=0.1,time=wait,node_limit=5)",
+    "optimization(w1=0.1,w2=0.1,w3=0.8,window=12)",
+    "binpacking",
+    "random-fit",
+)
+
+LOCAL = ("fcfs+easy", "sjf+easy+depth-first", "fcfs+suits-kind", "saf+conservative+depth-or-breadth")
+
+
+def made_seldom() -> Iterator[tuple[str, Callable[[], Made]]]:
+    """Yield the name of each run with seldom parameters, and what makes its jobs, policy and options."""
+    for number, name in enumerate(PARAMETERS):
+        yield f"seldom {name}", partial(_on_nodes, name, 1100 + number)
+    for number, name in enumerate(ON_MACHINES):
+        yield f"seldom on machines {name}", partial(_on_machines, name, 1200 + number)
+    for number, name in enumerate(ON_SINGLE_MACHINES):
+        yield f"seldom on single machines {name}", partial(_on_single_machines, name, 1250 + number)
+    for number, name in enumerate(LOCAL):
+        for step, local in enumerate((*LOCALITIES.values(), KindLocality(0.5, 3.0, nodes=4))):
+            seed = 1300 + 3 * number + step
+            yield f"seldom locality {step} {name}", partial(_on_machines, name, seed, service_time=local)
+    for order in (published.CorrectedUNICEF, published.ShortestExpansion, published.LongestExpansion):
+        for seed in (1350, 1351):
+            policy = Pipeline(order(), backfiller=EASY())
+            yield f"seldom {order.__name__} {seed}", partial(_on_nodes, policy, seed)
+
+
+def _on_nodes(policy: Any, seed: int) -> Made:
+    options: Options = {"cluster": 16}
+    if seed % 3 == 0:
+        options |= {"walltime": "kill", "dependencies": True}
+    return logs.on_nodes(seed), policy, options
+
+
+def _on_machines(policy: Any, seed: int, **options: Any) -> Made:
+    cluster, jobs = logs.on_machines(seed)
+    return jobs, policy, {"cluster": cluster, **options}
+
+
+def _on_single_machines(policy: str, seed: int) -> Made:
+    cluster, jobs = logs.on_single_machines(seed)
+    return jobs, policy, {"cluster": cluster}
+
+
+OBSERVED = (
+    ("nodes", "sjf+easy"),
+    ("nodes", "fcfs+easy+preempt(mode=suspend)"),
+    ("nodes", "fcfs+easy+preempt(mode=cancel)"),
+    ("nodes", "sjf+easy+tests(seconds=20)"),
+    ("machines", "fcfs+conservative"),
+    ("machines", "sjf+easy+preempt"),
+    ("partitions", "saf+easy-k(2)"),
+    ("partitions", "unicef+greedy"),
+    ("counted partitions", "sjf+greedy"),
+)
+
+
+def told(with_events: Callable[..., Callable[[], Made]]) -> Iterator[tuple[str, Callable[[], str]]]:
+    """Yield the name of each observed run and log, and what makes the text of what is told about it."""
+    for number, (kind, policy) in enumerate(OBSERVED):
+        for step, what in enumerate(("everything", "gates")):
+            if kind != "counted partitions" or what == "gates":
+                made = with_events(kind, policy, 1400 + 2 * number + step, what)
+                yield f"told of {what} on {kind} {policy}", partial(_observed, made)
+    for seed in range(1450, 1456):
+        yield f"told of a log {seed}", partial(_of_log, seed)
+    yield "intervals of checkpoints", _intervals
+
+
+def _observed(made: Callable[[], Made]) -> str:
+    jobs, policy, options = made()
+    timeline, promises = Timeline(), Promises()
+    with TemporaryDirectory() as folder:
+        trace = Path(folder, "trace.jsonl")
+        Simulation(
+            jobs,
+            make(policy),
+            simulator="simpy",
+            observers=[Trace(trace), timeline, promises],
+            **options,
+        ).run()
+        _, *lines = trace.read_text(encoding="utf-8").splitlines()  # the first one has the version
+    steps = timeline.steps
+    columns = [steps.time.tolist(), steps.waiting.tolist(), steps.busy.tolist()]
+    return "\n".join([*lines, json.dumps(columns), f"{promises.made} {promises.broken} {promises.delay}"])
+
+
+def _of_log(seed: int) -> str:
+    """Return what is told of a run that repeats a log, and of one that begins in it."""
+    draw = Random(f"log {seed}")
+    jobs = logs.on_nodes(seed)
+    before = Simulation(jobs, make("sjf+easy"), 16, simulator="simpy").run()
+    waits = [
+        draw.choice([-1, 0, wait, wait, wait, max(wait - 30, 0)]) if seed % 3 else wait
+        for wait in before.wait_time.tolist()
+    ]
+    jobs = Workload({**jobs.columns, "recorded_wait_time": waits}, machine_size=16)
+    policy = make("recorded")
+    repeated = Simulation(jobs, policy, 16, simulator="simpy").run()
+    text = [json.dumps([repeated.start_time.tolist(), policy.remarks_on(repeated)])]
+    for place in (0.0, 0.3, 0.6, 1.0):
+        at = int(np.quantile(jobs.submit_time, place))
+        try:
+            begun = begun_in_log(jobs, at)
+            found = Simulation(jobs, make("fcfs+easy"), 16, simulator="simpy", begun=begun).run()
+            text.append(json.dumps([at, found.start_time.tolist(), remarks_on(found)]))
+        except HpcsimkitError as error:
+            text.append(f"{at} {error}")
+    return "\n".join(text)
+
+
+def _intervals() -> str:
+    costs, times = (0.1, 1, 7, 60, 3600), (0.5, 1, 3, 100, 4000, 10**6)
+    return "\n".join(
+        f"{cost} {mtbf} {young(cost, mtbf)} {daly(cost, mtbf)}" for cost in costs for mtbf in times
+    )
