@@ -591,7 +591,7 @@ def cases() -> dict[str, Callable[[], str]]:
         **dict(resumed()),
         **dict(measured()),
         **dict(forecast()),
-        **dict(told(_with_events)),
+        **dict(told(_with_events, text_of)),
         **dict(files()),
     }
 

@@ -23,6 +23,7 @@ from hpcsimkit.kernel.restart import daly, young
 from hpcsimkit.kernel.simulation import Simulation
 from hpcsimkit.policies import EASY, Pipeline
 from hpcsimkit.policies.dirlab import orders as published
+from hpcsimkit.results.result import Result
 from tests.golden import logs
 
 Options = dict[str, Any]
@@ -149,31 +150,33 @@ OBSERVED = (
 )
 
 
-def told(with_events: Callable[..., Callable[[], Made]]) -> Iterator[tuple[str, Callable[[], str]]]:
+def told(
+    with_events: Callable[..., Callable[[], Made]], text_of: Callable[[Result], str]
+) -> Iterator[tuple[str, Callable[[], str]]]:
     """Yield the name of each observed run and log, and what makes the text of what is told about it."""
     for number, (kind, policy) in enumerate(OBSERVED):
         for step, what in enumerate(("everything", "gates")):
             if kind != "counted partitions" or what == "gates":
                 made = with_events(kind, policy, 1400 + 2 * number + step, what)
-                yield f"told of {what} on {kind} {policy}", partial(_observed, made)
+                yield f"told of {what} on {kind} {policy}", partial(_observed, made, text_of)
     for seed in range(1450, 1456):
         yield f"told of a log {seed}", partial(_of_log, seed)
     yield "intervals of checkpoints", _intervals
 
 
-def _observed(made: Callable[[], Made]) -> str:
+def _observed(made: Callable[[], Made], text_of: Callable[[Result], str]) -> str:
+    """Return what observers are told, and the result as a table, as a log, and as read from its file."""
     jobs, policy, options = made()
     timeline, promises = Timeline(), Promises()
     with TemporaryDirectory() as folder:
-        trace = Path(folder, "trace.jsonl")
-        Simulation(
-            jobs,
-            make(policy),
-            simulator="simpy",
-            observers=[Trace(trace), timeline, promises],
-            **options,
-        ).run()
+        trace, kept, log = (Path(folder, name) for name in ("trace.jsonl", "kept.npz", "log.swf"))
+        observers = [Trace(trace), timeline, promises]
+        result = Simulation(jobs, make(policy), simulator="simpy", observers=observers, **options).run()
         _, *lines = trace.read_text(encoding="utf-8").splitlines()  # the first one has the version
+        result.save(kept)
+        result.to_swf(log)
+        lines += [line for line in log.read_text(encoding="utf-8").splitlines() if not line.startswith(";")]
+        lines += [text_of(Result.load(kept)), result.to_frame().to_csv()]
     steps = timeline.steps
     columns = [steps.time.tolist(), steps.waiting.tolist(), steps.busy.tolist()]
     return "\n".join([*lines, json.dumps(columns), f"{promises.made} {promises.broken} {promises.delay}"])
