@@ -293,7 +293,12 @@ def test_refuses_with_the_reason(policy: str, options: dict[str, Any], reason: s
 
 @pytest.mark.parametrize("order", KEYS, ids=lambda order: order.__name__)
 def test_orders_whose_keys_depend_on_submissions_are_known(order: Any) -> None:
-    columns = {"submit_time": [5, 7, 40], "run_time": [3, 9, 2], "requested_time": [9, 30, 3], "nodes": [1, 2, 4]}
+    columns = {
+        "submit_time": [5, 7, 40],
+        "run_time": [3, 9, 2],
+        "requested_time": [9, 30, 3],
+        "nodes": [1, 2, 4],
+    }
     sooner, later = Workload(columns), Workload({**columns, "submit_time": [50, 70, 4000]})
     keys = [np.array(KEYS[order](jobs)) for jobs in (sooner, later)]
     assert np.array_equal(*keys) == (order not in BY_SUBMISSION)

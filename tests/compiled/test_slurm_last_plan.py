@@ -272,7 +272,9 @@ def test_each_planned_place_is_that_of_simpy(
         if found:
             assert found[0] in known
             compared["planned"] += 1
-        elif starts or clocks.end_groups:  # without groups, those that keep their places are not reserved anew
+        elif (
+            starts or clocks.end_groups
+        ):  # without groups, those that keep their places are not reserved anew
             assert any(start == now if starts else start > now + clocks.bf_window for start, _ in known)
             compared["starts" if starts else "beyond"] += 1
         return starts

@@ -95,6 +95,7 @@ ON_SINGLE_MACHINES = (
     "optimization(objective=capacity,w1=0.7,w2=0.2,w3=0.1,window=9)",
     "optimization(w1=0.1,w2=0.8,w3=0.1,time=wait,node_limit=5)",
     "optimization(w1=0.1,w2=0.1,w3=0.8,window=12)",
+    "optimization(w1=0,w2=1,w3=0,window=6)",
     "binpacking",
     "random-fit",
 )

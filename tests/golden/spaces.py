@@ -13,12 +13,11 @@ import pytest
 from hpcsimkit.compiled import loading
 from tests.golden.cases import runs_compiled
 
-
 EVERY = 3
 """One of so many runs is looked at."""
 
 
-class Begun(Exception):
+class Begun(Exception):  # noqa: N818 - it is no error
     """A run has begun, and is not wanted any longer."""
 
 
