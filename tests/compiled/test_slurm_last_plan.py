@@ -244,8 +244,15 @@ def in_groups(seed: int) -> Day:
     return Day(replace(made.profile, partitions=partitions, clocks=clocks), jobs, draws.one("kill", "run"))
 
 
+def late(seed: int) -> Day:
+    """Return a crowded day on which many jobs run for longer than they asked for."""
+    made, jobs, _ = crowded(seed)
+    longer = np.where(np.arange(len(jobs)) % 3 == 0, jobs.run_time + 40, jobs.run_time)
+    return Day(made, replace(jobs, columns={**jobs.columns, "run_time": longer}), "run")
+
+
 @uncompiled
-@pytest.mark.parametrize(("day", "days"), [(crowded, 15), (in_groups, 15), (busy, 40)])
+@pytest.mark.parametrize(("day", "days"), [(crowded, 12), (late, 12), (in_groups, 15), (busy, 40)])
 def test_each_planned_place_is_that_of_simpy(
     day: Callable[[int], Day], days: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

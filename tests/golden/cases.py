@@ -570,7 +570,9 @@ def _statistics(seed: int) -> str:
         statistics.mean_of(first),
         statistics.means_of(list(samples.values())),
         statistics.ratio_of_means(first, samples["b"] + 1),
-        statistics.compared(first, {name: samples[name] for name in "bcd"}),
+        compared := statistics.compared(first, {name: samples[name] for name in "bcd"}),
+        [each.counts(better) for each in compared.values() for better in ("lower", "higher", "")],
+        [each.is_significant for each in compared.values()],
         statistics.paired(
             [(first[: len(first) // 2 + 1], samples["c"][: len(first) // 2 + 1]), (first, samples["d"])]
         ),

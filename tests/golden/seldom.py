@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from random import Random
@@ -14,10 +15,11 @@ import numpy as np
 
 from hpcsimkit.errors import HpcsimkitError
 from hpcsimkit.experiments.parts.registry import make
+from hpcsimkit.jobs.job import Job
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.begun import begun_in_log, remarks_on
 from hpcsimkit.kernel.locality import LOCALITIES, KindLocality
-from hpcsimkit.kernel.observers import Promises, Timeline
+from hpcsimkit.kernel.observers import Observer, Promises, Timeline
 from hpcsimkit.kernel.recording import Trace
 from hpcsimkit.kernel.restart import daly, young
 from hpcsimkit.kernel.simulation import Simulation
@@ -100,6 +102,17 @@ ON_SINGLE_MACHINES = (
     "random-fit",
 )
 
+LIMITED = (
+    "fcfs",
+    "fcfs+easy",
+    "sjf+easy-k(2)",
+    "saf+conservative",
+    "wfp3+greedy+best-fit",
+    "sjf+easy+preempt",
+    "unicef+easy+worst-fit",
+)
+"""Policies on partitions with limits."""
+
 LOCAL = ("fcfs+easy", "sjf+easy+depth-first", "fcfs+suits-kind", "saf+conservative+depth-or-breadth")
 
 
@@ -111,6 +124,9 @@ def made_seldom() -> Iterator[tuple[str, Callable[[], Made]]]:
         yield f"seldom on machines {name}", partial(_on_machines, name, 1200 + number)
     for number, name in enumerate(ON_SINGLE_MACHINES):
         yield f"seldom on single machines {name}", partial(_on_single_machines, name, 1250 + number)
+    for number, name in enumerate(LIMITED):
+        yield f"seldom on limited partitions {name}", partial(_on_limited_partitions, name, 1500 + number)
+        yield f"seldom on models {name}", partial(_on_models, name, 1520 + number)
     for number, name in enumerate(LOCAL):
         for step, local in enumerate((*LOCALITIES.values(), KindLocality(0.5, 3.0, nodes=4))):
             seed = 1300 + 3 * number + step
@@ -138,6 +154,56 @@ def _on_single_machines(policy: str, seed: int) -> Made:
     return jobs, policy, {"cluster": cluster}
 
 
+def _on_limited_partitions(policy: str, seed: int) -> Made:
+    parts, jobs = logs.on_limited_partitions(seed)
+    jobs = jobs.without(parts.missing(jobs) != "", "of no partition")
+    jobs = parts.with_rules(jobs)
+    return jobs.without(~parts.admitted(jobs).any(axis=0), "is admitted nowhere"), policy, {"cluster": parts}
+
+
+def _on_models(policy: str, seed: int) -> Made:
+    cluster, jobs = logs.on_models(seed)
+    return jobs, policy, {"cluster": cluster}
+
+
+class Told(Observer):
+    """Lines of all events."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def _note(self, event: str, system: Any, *about: Any) -> None:
+        words = [str(each.id) if isinstance(each, Job) else str(each) for each in about]
+        self.lines.append(f"{system.now} {event} {' '.join(words)}")
+
+    def on_submit(self, job: Job, system: Any) -> None:
+        self._note("submit", system, job)
+
+    def on_block(self, job: Job, system: Any) -> None:
+        self._note("block", system, job)
+
+    def on_start(self, job: Job, allocation: Any, system: Any) -> None:
+        self._note("start", system, job, allocation)
+
+    def on_end(self, job: Job, system: Any) -> None:
+        self._note("end", system, job)
+
+    def on_stop(self, job: Job, why: Any, system: Any) -> None:
+        self._note("stop", system, job, why.name)
+
+    def on_take(self, capacity: Any, until: int, system: Any) -> None:
+        self._note("take", system, capacity, until)
+
+    def on_give(self, capacity: Any, system: Any) -> None:
+        self._note("give", system, capacity)
+
+    def on_reject(self, job: Job, system: Any) -> None:
+        self._note("reject", system, job)
+
+    def on_hold(self, job: Job, reason: str, system: Any) -> None:
+        self._note("hold", system, job, reason)
+
+
 OBSERVED = (
     ("nodes", "sjf+easy"),
     ("nodes", "fcfs+easy+preempt(mode=suspend)"),
@@ -162,16 +228,18 @@ def told(
                 yield f"told of {what} on {kind} {policy}", partial(_observed, made, text_of)
     for seed in range(1450, 1456):
         yield f"told of a log {seed}", partial(_of_log, seed)
+    for seed in range(1460, 1464):
+        yield f"told of partitions {seed}", partial(_of_partitions, seed)
     yield "intervals of checkpoints", _intervals
 
 
 def _observed(made: Callable[[], Made], text_of: Callable[[Result], str]) -> str:
     """Return what observers are told, and the result as a table, as a log, and as read from its file."""
     jobs, policy, options = made()
-    timeline, promises = Timeline(), Promises()
+    timeline, promises, seen = Timeline(), Promises(), Told()
     with TemporaryDirectory() as folder:
         trace, kept, log = (Path(folder, name) for name in ("trace.jsonl", "kept.npz", "log.swf"))
-        observers = [Trace(trace), timeline, promises]
+        observers = [Trace(trace), timeline, promises, seen]
         result = Simulation(jobs, make(policy), simulator="simpy", observers=observers, **options).run()
         _, *lines = trace.read_text(encoding="utf-8").splitlines()  # the first one has the version
         result.save(kept)
@@ -180,7 +248,9 @@ def _observed(made: Callable[[], Made], text_of: Callable[[Result], str]) -> str
         lines += [text_of(Result.load(kept)), result.to_frame().to_csv()]
     steps = timeline.steps
     columns = [steps.time.tolist(), steps.waiting.tolist(), steps.busy.tolist()]
-    return "\n".join([*lines, json.dumps(columns), f"{promises.made} {promises.broken} {promises.delay}"])
+    return "\n".join(
+        [*lines, *seen.lines, json.dumps(columns), f"{promises.made} {promises.broken} {promises.delay}"]
+    )
 
 
 def _of_log(seed: int) -> str:
@@ -205,6 +275,27 @@ def _of_log(seed: int) -> str:
         except HpcsimkitError as error:
             text.append(f"{at} {error}")
     return "\n".join(text)
+
+
+def _of_partitions(seed: int) -> str:
+    """Return what partitions say about a log, and a run that repeats it, some jobs of which did not run."""
+    draw = Random(f"partitions {seed}")
+    parts, jobs = logs.on_limited_partitions(seed)
+    asked = [parts.missing(jobs), parts.partly_unknown(jobs), parts.reasons(jobs)]
+    text = [
+        str(parts.unknown(jobs)),
+        str(parts.default_times),
+        *(json.dumps(each.tolist()) for each in asked),
+    ]
+    jobs = jobs.without(parts.missing(jobs) != "", "of no partition")
+    ruled = parts.with_rules(jobs)
+    text += [json.dumps(ruled.notes), json.dumps(ruled.column("exclusive").tolist())]
+    waits = [draw.choice([-1, 0, 5, 40, 200]) for _ in range(len(jobs))]
+    jobs = jobs.without(~parts.admitted(jobs).any(axis=0), "is admitted nowhere")
+    jobs = replace(jobs, columns={**jobs.columns, "recorded_wait_time": np.array(waits[: len(jobs)])})
+    seen = Told()
+    found = Simulation(jobs, make("recorded"), parts, simulator="simpy", observers=[seen]).run()
+    return "\n".join([*text, *seen.lines, json.dumps(found.start_time.tolist())])
 
 
 def _intervals() -> str:
