@@ -405,19 +405,26 @@ def test_fits_place_and_holds_agree_with_trying_everything(data: st.DataObject) 
 
 @given(st.data())
 def test_holds_refuses_whatever_is_not_one_of_all_allocations(data: st.DataObject) -> None:
+    """Half of them are nearly one of those: an amount is another one, or a machine."""
     cluster = data.draw(clusters(most=3))
     nodes, request = data.draw(requests())
     level = data.draw(levels(cluster.capacity))
-    machines = data.draw(st.lists(st.integers(-1, len(cluster)), max_size=3))
-    amounts = data.draw(
-        st.lists(st.tuples(*[st.integers(-1, 4)] * 3), min_size=len(machines), max_size=len(machines))
-    )
-    allocation = Allocation(machines, np.array(amounts).reshape(-1, 3))
-    pairs = sorted(zip(machines, amounts, strict=True))
-    possible = [
-        sorted(zip(each.machines, map(tuple, each.rows), strict=True))
-        for each in every(cluster, nodes, request, level)
-    ]
+    known = every(cluster, nodes, request, level)
+    if known and data.draw(st.booleans()):
+        like = data.draw(st.sampled_from(known))
+        machines, amounts = list(like.machines), [list(row) for row in like.rows]
+        place, change = data.draw(st.integers(0, len(machines) - 1)), data.draw(st.sampled_from([-1, 0, 1]))
+        if data.draw(st.booleans()):
+            machines[place] += change
+        else:
+            amounts[place][data.draw(st.integers(0, 2))] += change
+    else:
+        machines = data.draw(st.lists(st.integers(-1, len(cluster)), max_size=3))
+        rows = st.lists(st.integers(-1, 4), min_size=3, max_size=3)
+        amounts = data.draw(st.lists(rows, min_size=len(machines), max_size=len(machines)))
+    allocation = Allocation(machines, np.array(amounts, dtype=np.int64).reshape(-1, 3))
+    pairs = sorted(zip(machines, map(tuple, amounts), strict=True))
+    possible = [sorted(zip(each.machines, map(tuple, each.rows), strict=True)) for each in known]
     held = cluster.holds(one_job(request, nodes), allocation, level)
     if held and request.spread:  # machines that give nothing are let pass
         pairs = [pair for pair in pairs if any(pair[1])] or pairs[:1]
@@ -971,6 +978,16 @@ def test_no_machine_gives_less_than_nothing() -> None:
     cluster, job = Machines.of(2, cpus=4), one_job(Request(("cpus",), (2,), spread=True))
     assert cluster.holds(job, Allocation([0, 1], [[1], [1]]), cluster.capacity)
     assert not cluster.holds(job, Allocation([0, 1], [[3], [-1]]), cluster.capacity)
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [Request(("cpus",), (1,), exclusive=True), Request(("cpus",), (1,), spread=True, exclusive=True)],
+)
+def test_a_machine_that_is_not_shared_is_given_whole(request_: Request) -> None:
+    cluster, job = Machines.of(2, cpus=4, gpus=2), one_job(request_)
+    for amounts, held in (([4, 2], True), ([4, 1], False), ([3, 2], False), ([1, 0], False)):
+        assert cluster.holds(job, Allocation([1], [amounts]), cluster.capacity) == held, amounts
 
 
 def test_allocations_on_many_machines_are_like_others() -> None:

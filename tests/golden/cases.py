@@ -50,7 +50,7 @@ from hpcsimkit.results.wait_causes import WaitCauses
 from tests.compiled.test_slurm import day_of
 from tests.golden import logs
 from tests.golden.files import files
-from tests.golden.seldom import made_seldom, told
+from tests.golden.seldom import made_seldom, told, wrong
 
 Options = dict[str, Any]
 Made = tuple[Any, Any, Options]
@@ -594,6 +594,7 @@ def cases() -> dict[str, Callable[[], str]]:
         **dict(measured()),
         **dict(forecast()),
         **dict(told(_with_events, text_of)),
+        **dict(wrong()),
         **dict(files()),
     }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -24,6 +25,7 @@ from hpcsimkit.kernel.recording import Trace
 from hpcsimkit.kernel.restart import daly, young
 from hpcsimkit.kernel.simulation import Simulation
 from hpcsimkit.policies import EASY, Pipeline
+from hpcsimkit.policies.catalogue import CATALOGUE
 from hpcsimkit.policies.dirlab import orders as published
 from hpcsimkit.results.result import Result
 from tests.golden import logs
@@ -231,6 +233,56 @@ def told(
     for seed in range(1460, 1464):
         yield f"told of partitions {seed}", partial(_of_partitions, seed)
     yield "intervals of checkpoints", _intervals
+
+
+WRONG = (-1, 0, 1, 1.5, 3, 101, True, None, "x", "", [], [3, 2], [2, 2, 7], float("nan"))
+"""Values of parameters, most of which are wrong."""
+
+FEW = Workload(
+    {
+        "submit_time": [0, 1, 2, 2],
+        "run_time": [9, 5, 2, 3],
+        "requested_time": [9, 6, 3, 3],
+        "nodes": [3, 4, 1, 1],
+        "user": [0, 1, 0, 1],
+    },
+    machine_size=4,
+)
+
+
+def wrong() -> Iterator[tuple[str, Callable[[], str]]]:
+    """Yield the name of each part of policies with parameters, and what makes the text of what wrong ones do."""
+    for kind, factories in CATALOGUE.items():
+        for name, factory in factories.items():
+            parameters = inspect.signature(factory).parameters
+            if parameters and kind != "placement" and name != "boosting":  # which takes long
+                yield f"wrong parameters of {name}", partial(_wrong, kind, name, list(parameters))
+
+
+def _wrong(kind: str, name: str, parameters: list[str]) -> str:
+    return "\n".join(
+        f"{parameter} {value!r}: {_outcome(kind, name, parameter, value)}"
+        for parameter in parameters
+        for value in WRONG
+    )
+
+
+def _outcome(kind: str, name: str, parameter: str, value: Any) -> str:
+    """Return the message of a run with a parameter; that of one that goes well is its schedule."""
+    ways = {
+        "backfilling": "fcfs",
+        "estimates": "fcfs+easy",
+        "preemptor": "fcfs+easy",
+        "tester": "fcfs+easy",
+        "option": "fcfs",
+    }
+    before = f"{ways[kind]}+" if kind in ways else ""
+    text = json.dumps(value) if value == value else "nan"
+    try:
+        policy = make(f"{before}{name}({parameter}={text})")
+        return str(Simulation(FEW, policy, simulator="simpy").run().start_time.tolist())
+    except HpcsimkitError as error:
+        return str(error)
 
 
 def _observed(made: Callable[[], Made], text_of: Callable[[Result], str]) -> str:
