@@ -18,6 +18,7 @@ from hpcsimkit.errors import HpcsimkitError
 from hpcsimkit.experiments.parts.registry import make
 from hpcsimkit.jobs.job import Job
 from hpcsimkit.jobs.workload import Workload
+from hpcsimkit.kernel.after_jobs import AfterJobs
 from hpcsimkit.kernel.begun import begun_in_log, remarks_on
 from hpcsimkit.kernel.locality import LOCALITIES, KindLocality
 from hpcsimkit.kernel.observers import Observer, Promises, Timeline
@@ -115,6 +116,9 @@ LIMITED = (
 )
 """Policies on partitions with limits."""
 
+GATED = ("sjf", "saf+easy", "wfp3+easy-sjf", "ljf+greedy", "sqf+conservative", "sjf+easy-k(2)", "unicef+fitting")
+"""Policies that the compiled simulator knows with jobs that are submitted after others, and gates."""
+
 LOCAL = ("fcfs+easy", "sjf+easy+depth-first", "fcfs+suits-kind", "saf+conservative+depth-or-breadth")
 
 
@@ -126,6 +130,9 @@ def made_seldom() -> Iterator[tuple[str, Callable[[], Made]]]:
         yield f"seldom on machines {name}", partial(_on_machines, name, 1200 + number)
     for number, name in enumerate(ON_SINGLE_MACHINES):
         yield f"seldom on single machines {name}", partial(_on_single_machines, name, 1250 + number)
+    for number, name in enumerate(GATED):
+        for step in range(2):
+            yield f"seldom gates and dependencies {name} {step}", partial(_gated, name, 1540 + 2 * number + step)
     for number, name in enumerate(LIMITED):
         yield f"seldom on limited partitions {name}", partial(_on_limited_partitions, name, 1500 + number)
         yield f"seldom on models {name}", partial(_on_models, name, 1520 + number)
@@ -161,6 +168,18 @@ def _on_limited_partitions(policy: str, seed: int) -> Made:
     jobs = jobs.without(parts.missing(jobs) != "", "of no partition")
     jobs = parts.with_rules(jobs)
     return jobs.without(~parts.admitted(jobs).any(axis=0), "is admitted nowhere"), policy, {"cluster": parts}
+
+
+def _gated(policy: str, seed: int) -> Made:
+    draw = Random(f"gated {seed}")
+    jobs = logs.gated(draw, logs.on_nodes(seed))
+    columns = {name: column for name, column in jobs.columns.items() if name != "dependency"}
+    wanted = [draw.choice(["", "", "a:1", "b:2", "a:2,b:1"]) for _ in range(len(jobs))]
+    labels = {name: each for name, each in jobs.labels.items() if name not in ("dependency", "licenses")}
+    jobs = Workload({**columns, "licenses": wanted}, machine_size=jobs.machine_size, labels=labels)
+    gates = tuple(gate for gate in logs.GATES if not isinstance(gate, AfterJobs))
+    options: Options = {"dependencies": True, "gates": gates, "licenses": logs.POOLS}
+    return jobs, policy, {"cluster": 16, "walltime": draw.choice(["run", "kill"]), **options}
 
 
 def _on_models(policy: str, seed: int) -> Made:
