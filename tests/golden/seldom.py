@@ -116,7 +116,15 @@ LIMITED = (
 )
 """Policies on partitions with limits."""
 
-GATED = ("sjf", "saf+easy", "wfp3+easy-sjf", "ljf+greedy", "sqf+conservative", "sjf+easy-k(2)", "unicef+fitting")
+GATED = (
+    "sjf",
+    "saf+easy",
+    "wfp3+easy-sjf",
+    "ljf+greedy",
+    "sqf+conservative",
+    "sjf+easy-k(2)",
+    "unicef+fitting",
+)
 """Policies that the compiled simulator knows with jobs that are submitted after others, and gates."""
 
 LOCAL = ("fcfs+easy", "sjf+easy+depth-first", "fcfs+suits-kind", "saf+conservative+depth-or-breadth")
@@ -132,7 +140,10 @@ def made_seldom() -> Iterator[tuple[str, Callable[[], Made]]]:
         yield f"seldom on single machines {name}", partial(_on_single_machines, name, 1250 + number)
     for number, name in enumerate(GATED):
         for step in range(2):
-            yield f"seldom gates and dependencies {name} {step}", partial(_gated, name, 1540 + 2 * number + step)
+            yield (
+                f"seldom gates and dependencies {name} {step}",
+                partial(_gated, name, 1540 + 2 * number + step),
+            )
     for number, name in enumerate(LIMITED):
         yield f"seldom on limited partitions {name}", partial(_on_limited_partitions, name, 1500 + number)
         yield f"seldom on models {name}", partial(_on_models, name, 1520 + number)
