@@ -391,6 +391,27 @@ def test_what_is_given_and_ends_at_once_delays_no_first_pass() -> None:
     assert found.start_time.tolist() == [7, 60]
 
 
+@uncompiled
+@pytest.mark.parametrize("before", ["", "another run"])
+@pytest.mark.parametrize("started", [{0: 7, 1: 7}, {1: 7, 0: 7}, {0: 3, 1: 3}, {0: 3, 1: 5}, {0: 7}, {1: 6}])
+@pytest.mark.parametrize("run_time", [[0, 9], [2, 9], [9, 9]])
+def test_given_jobs_that_need_the_same_nodes(
+    run_time: list[int], started: dict[int, int], before: str
+) -> None:
+    """Both need all nodes: the second one has them once the first has ended, or the run is not possible."""
+    made, jobs, _ = small_day()
+    slow = replace(made, clocks=Clocks(sched_min_interval=60, bf_interval=0))
+    changed = {
+        "submit_time": [0, 1],
+        "run_time": run_time,
+        "nodes": [2, 2],
+        "partition": [0, 0],
+        "id": [1, 2],
+    }
+    jobs = replace(jobs.select([0, 2]), columns={**jobs.select([0, 2]).columns, **changed})
+    both_or_neither(Day(slow, jobs, "run"), begun=Begun(7, started, before=before))
+
+
 # --- futures -----------------------------------------------------------------------------------------------
 
 
