@@ -286,14 +286,21 @@ def answers() -> Iterator[tuple[str, Callable[[], str]]]:
                 f"answers on {kind} {policy} {step}",
                 _answers(kind, policy, recorded, 400 + 2 * number + step),
             )
+    for number, (kind, policy, recorded) in enumerate(ANSWERS[:5:2]):
+        yield (
+            f"answers about gates on {kind} {policy}",
+            _answers(kind, policy, recorded, 420 + 2 * number, gated=True),
+        )
 
 
-def _answers(kind: str, policy: str, recorded: str, seed: int) -> Callable[[], str]:
+def _answers(kind: str, policy: str, recorded: str, seed: int, *, gated: bool = False) -> Callable[[], str]:
     def made() -> str:
         draw, nodes = Random(f"answers {seed}"), 16 if kind == "nodes" else None
         cluster, jobs = _cluster_and_jobs(kind, seed, unit=60)
-        before = Simulation(jobs, make(recorded), cluster, simulator="simpy").run()
         options: Options = {}
+        if gated:
+            jobs, options = logs.gated(draw, jobs), {"gates": logs.GATES, "licenses": logs.POOLS}
+        before = Simulation(jobs, make(recorded), cluster, simulator="simpy", **options).run()
         if kind != "counted partitions" and seed % 2:
             options = logs.events(draw, int(jobs.submit_time.max()), nodes)
         jobs = logs.with_record(jobs, before, draw)

@@ -23,7 +23,7 @@ from hpcsimkit.kernel.begun import begun_in_log, remarks_on
 from hpcsimkit.kernel.locality import LOCALITIES, KindLocality
 from hpcsimkit.kernel.observers import Observer, Promises, Timeline
 from hpcsimkit.kernel.recording import Trace
-from hpcsimkit.kernel.restart import daly, young
+from hpcsimkit.kernel.restart import Restart, daly, young
 from hpcsimkit.kernel.simulation import Simulation
 from hpcsimkit.policies import EASY, Pipeline
 from hpcsimkit.policies.catalogue import CATALOGUE
@@ -105,6 +105,19 @@ ON_SINGLE_MACHINES = (
     "random-fit",
 )
 
+REPLANNED = (
+    "oracle-srtf",
+    "smallest-preemptive",
+    "las(thresholds=[20,100],promote=2)",
+    "gittins(quantum=30,least=3,interval=20)",
+)
+STOPPED = (
+    Restart(delay=9),
+    Restart("anew", delay=1, checkpoint=7, checkpoint_cost=2),
+    Restart(cost=3, delay=4),
+)
+"""Policies that stop jobs again and again, and what these keep."""
+
 LIMITED = (
     "fcfs",
     "fcfs+easy",
@@ -138,6 +151,16 @@ def made_seldom() -> Iterator[tuple[str, Callable[[], Made]]]:
         yield f"seldom on machines {name}", partial(_on_machines, name, 1200 + number)
     for number, name in enumerate(ON_SINGLE_MACHINES):
         yield f"seldom on single machines {name}", partial(_on_single_machines, name, 1250 + number)
+    for number, name in enumerate(REPLANNED):
+        for step, restart in enumerate(STOPPED):
+            if name.startswith("gittins") and restart.preempted == "anew":
+                continue  # it stops jobs again and again, for ever
+            seed = 1600 + 3 * number + step
+            yield f"seldom restarts {step} {name}", partial(_on_nodes, name, seed, restart=restart)
+            yield (
+                f"seldom restarts {step} on machines {name}",
+                partial(_on_machines, name, seed, restart=restart),
+            )
     for number, name in enumerate(GATED):
         for step in range(2):
             yield (
@@ -157,9 +180,9 @@ def made_seldom() -> Iterator[tuple[str, Callable[[], Made]]]:
             yield f"seldom {order.__name__} {seed}", partial(_on_nodes, policy, seed)
 
 
-def _on_nodes(policy: Any, seed: int) -> Made:
-    options: Options = {"cluster": 16}
-    if seed % 3 == 0:
+def _on_nodes(policy: Any, seed: int, **options: Any) -> Made:
+    options["cluster"] = 16
+    if seed % 3 == 0 and "restart" not in options:
         options |= {"walltime": "kill", "dependencies": True}
     return logs.on_nodes(seed), policy, options
 
