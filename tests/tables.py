@@ -266,6 +266,20 @@ def of_dras_times() -> Table:
     return Table(["machine", "learner", "weights", "a decision [ms]", "an update [ms]"], list(rows()))
 
 
+def of_generic_models() -> Table:
+    """RLScheduler's models of other logs beside a DRAS-PG of the log's own past."""
+    from tests.agents.generic_models import HEADINGS, rows
+
+    return Table(list(HEADINGS), list(rows()))
+
+
+def of_queue_depths() -> Table:
+    """Masked PPO as published at several queue depths."""
+    from tests.agents.queue_depths import HEADINGS, rows
+
+    return Table(list(HEADINGS), list(rows()))
+
+
 def of_kavg() -> Table:
     """Mean NTAT in each fifth of short trainings of CuSH, by the number of workers and K."""
     from tests.agents.kavg import PARTS, rows
@@ -322,6 +336,8 @@ TABLES: Mapping[str, Callable[[], Table]] = {
 
 FURTHER: Mapping[str, Callable[[], Table]] = {
     "cush-kavg": of_kavg,
+    "generic-models": of_generic_models,
+    "queue-depths": of_queue_depths,
     "optima-of-seats": partial(of_optima_of_seats, "SEAT_PRESETS"),
     "optima-of-masked-ppo": partial(of_optima_of_seats, "AS_PUBLISHED"),
 }

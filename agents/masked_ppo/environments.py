@@ -86,7 +86,7 @@ EXPECTED_RUN_TIME = 2
 """Column of the observation by which the initial network ranks: shortest job first."""
 
 
-def published_environment(jobs: Workload, metric: str) -> SchedulingEnv:
+def published_environment(jobs: Workload, metric: str, slots: int = SLOTS) -> SchedulingEnv:
     """Return the environment of an agent as in the paper and its code.
 
     Parameters
@@ -95,12 +95,14 @@ def published_environment(jobs: Workload, metric: str) -> SchedulingEnv:
         Training set, the same in every episode.
     metric : {"wait", "utilisation"}
         Metric whose running value is the reward.
+    slots : int
+        Number of jobs in observation and action space: the queue depth K.
     """
     return SchedulingEnv(
         Fixed(jobs, NINE_MACHINES),
-        Dispatch(External(), slots=SLOTS),
-        RequestsAndMachines(SLOTS, len(NINE_MACHINES)),
-        JobMachine(SLOTS, len(NINE_MACHINES)),
+        Dispatch(External(), slots=slots),
+        RequestsAndMachines(slots, len(NINE_MACHINES)),
+        JobMachine(slots, len(NINE_MACHINES)),
         METRICS[metric],
         stage="dispatch",
         skip=False,  # the running mean gives a reward at every step, even without a choice

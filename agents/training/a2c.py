@@ -19,10 +19,14 @@ __all__ = ["A2C", "A2CSettings", "PolicyGradient", "PolicyGradientSettings", "po
 
 @dataclass(frozen=True)
 class A2CSettings(Settings):
-    """Settings of A2C: rounds are short and steps are large, since each round is a single gradient step."""
+    """Settings of A2C: rounds are short and steps are large, since each round is a single gradient step.
+
+    Entropy is rewarded a little: without it, some seeds are certain of a choice too early.
+    """
 
     learning_rate: NonNegative = 3e-3
     n_steps: Count = 16
+    ent_coef: NonNegative = 0.01
 
 
 @dataclass(frozen=True)

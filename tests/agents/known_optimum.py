@@ -55,7 +55,7 @@ PRESETS = {
         Preset("dras-a2c", 150_000),
         Preset("dras-ppo", 100_000),
         Preset("ppo", 200_000),
-        Preset("a2c", 500_000),
+        Preset("a2c", 400_000),
         Preset("pg", 500_000),
         Preset("dql", 50_000, fitting=True),
         Preset("cem", 20_000),
