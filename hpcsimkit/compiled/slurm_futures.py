@@ -63,7 +63,7 @@ class SlurmFutures:
     workload : Workload
         The jobs.
     restart : Restart
-        When jobs that are stopped wait again.
+        Rules of jobs that are stopped, which begin anew.
     """
 
     def __init__(self, profile: Rules, partitions: Partitions, workload: Workload, restart: Restart) -> None:

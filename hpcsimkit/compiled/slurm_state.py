@@ -576,9 +576,9 @@ class Stops(NamedTuple):
     Attributes
     ----------
     rules : Preemption
-        Which jobs may be stopped.
+        Rules by which jobs may be stopped.
     restart : RestartRules
-        When jobs that were stopped wait again; they begin anew.
+        Rules of jobs that were stopped, which begin anew.
     attempts : Attempts
         The attempts of the jobs.
     places : array of int64, shape (3, stops)

@@ -79,9 +79,9 @@ def with_stops(
     Parameters
     ----------
     rules : Preemption
-        Which jobs may be stopped.
+        Rules by which jobs may be stopped.
     restart : Restart
-        When they wait again.
+        Rules of jobs that were stopped, which begin anew.
     jobs : Jobs
         The jobs.
     most : array of int64, shape (tickets,)

@@ -277,7 +277,7 @@ test_many_random_days = pytest.mark.slow(settings(max_examples=10_000)(CASES(che
 # --- begun runs --------------------------------------------------------------------------------------------
 
 
-def check_begun(seed: int, made: Callable[[int], Day] = day_of) -> None:
+def check_begun_of(seed: int, made: Callable[[int], Day]) -> None:
     """A run goes on from a time: with all jobs, or with those that had not ended, as advice needs it."""
     draws, day = Draws(seed), made(seed)
     if not len(day.jobs):
@@ -323,6 +323,10 @@ def error_of(day: Day, **options: Any) -> str:
     return ""
 
 
+def check_begun(seed: int) -> None:
+    check_begun_of(seed, day_of)
+
+
 BEGUN = given(st.integers(0, 2**32))
 test_random_begun_runs = uncompiled(examples(1)(BEGUN(check_begun)))
 test_many_random_begun_runs = pytest.mark.slow(settings(max_examples=5_000)(BEGUN(check_begun)))
@@ -342,7 +346,7 @@ def test_what_is_given_and_ends_at_once_delays_no_first_pass() -> None:
 # --- futures -----------------------------------------------------------------------------------------------
 
 
-def check_futures(seed: int, made: Callable[[int], Day] = day_of) -> None:
+def check_futures_of(seed: int, made: Callable[[int], Day]) -> None:
     """Futures of one moment, which share jobs and past and end early, are runs from that moment on."""
     draws, day = Draws(seed), made(seed)
     if not len(day.jobs):
@@ -375,6 +379,10 @@ def check_futures(seed: int, made: Callable[[int], Day] = day_of) -> None:
         except StalledError:
             continue  # all jobs that are asked for may have started before
         np.testing.assert_array_equal(found, expected)
+
+
+def check_futures(seed: int) -> None:
+    check_futures_of(seed, day_of)
 
 
 test_random_futures = uncompiled(examples(1)(given(st.integers(0, 2**32))(check_futures)))
