@@ -105,26 +105,39 @@ def test_tests_concerned_exist(root: Path) -> None:
 
 
 def test_tests_that_run_a_line_are_found_the_quickest_first(tmp_path: Path) -> None:
-    """Line 1 is run when the file is imported, line 2 by two tests and a long one, line 3 by one; another failed."""
+    """Line 2 of a function is run by two tests and a long one, line 3 by one; another failed.
+
+    A line outside of functions is run when the file is imported, which the first test does that needs it.
+    """
+    path, constants = "hpcsimkit/compiled/slurm_groups.py", "hpcsimkit/compiled/slurm_state.py"
+    source = (ROOT / path).read_text(encoding="utf-8").splitlines()
+    first = next(number for number, line in enumerate(source, start=1) if line.startswith("def _first")) + 5
     lines = CoverageData(str(tmp_path / "0.lines"))
     ran = {
         "": [1, 4],
-        "slow|run": [2],
-        "quick|run": [2, 3],
-        "quick|setup": [5],
-        "failed|run": [2, 3],
-        "too long|run": [2],
+        "slow|run": [first],
+        "quick|run": [1, first, first + 1],
+        "quick|setup": [first + 3],
+        "failed|run": [first, first + 1],
+        "too long|run": [first],
     }
     for context, numbers in ran.items():
         lines.set_context(context)
-        lines.add_lines({"hpcsimkit/kernel/system.py": numbers})
+        lines.add_lines({path: numbers})
     lines.write()
     times = [("slow", 2.5), ("quick", 0.5), ("too long", 2.0 * MOST)]
     (tmp_path / "0.times").write_text("".join(f"{json.dumps(each)}\n" for each in times))
     covering = Covering(tmp_path)
-    expected = {1: ["quick", "slow"], 2: ["quick", "slow"], 3: ["quick"], 5: ["quick"], 6: []}
+    expected = {
+        1: ["quick", "slow"],
+        first: ["quick", "slow"],
+        first + 1: ["quick"],
+        first + 3: ["quick"],
+        first + 4: [],
+    }
     for line, tests in expected.items():
-        assert covering.tests_of("hpcsimkit/kernel/system.py", line) == tests, line
+        assert covering.tests_of(path, line) == tests, line
+    assert covering.tests_of(constants, 17) == ["quick", "slow"]
     assert covering.tests_of("hpcsimkit/kernel/clock.py", 1) == []
 
 

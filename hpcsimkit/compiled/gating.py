@@ -20,6 +20,7 @@ from hpcsimkit.kernel.job_gates import ArrayLimits, BeginTimes, Holds, Licenses
 from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.kernel.setup import Setup
 from hpcsimkit.policies import orders
+from hpcsimkit.policies.dirlab import orders as published
 from hpcsimkit.policies.orders import RandomOrder
 from hpcsimkit.policies.predictions import LastTwo, Noisy, ShortestPredicted
 from hpcsimkit.policies.slurm import SlurmMultifactor
@@ -44,6 +45,14 @@ BY_SUBMISSION = (
     orders.F2,
     orders.F3,
     orders.F4,
+    published.InvertedWFP3,
+    published.InvertedUNICEF,
+    published.ShortestExpansion,
+    published.LongestExpansion,
+    published.PublishedF1,
+    published.PublishedF2,
+    published.PublishedF3,
+    published.PublishedF4,
 )
 """Constant orders whose keys depend on times of submission."""
 

@@ -15,6 +15,7 @@ from hpcsimkit.cluster.limited import NODES
 from hpcsimkit.cluster.machines import Machines
 from hpcsimkit.cluster.opaque import AnyCluster
 from hpcsimkit.cluster.partitions import Partitions
+from hpcsimkit.io.units import total_of
 from hpcsimkit.jobs.constraint import counted, satisfied
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.numbered_nodes import NumberedNodes, nodes_alone
@@ -233,10 +234,13 @@ def _beyond_limits(cluster: Partitions, jobs: _Jobs, each: Mask) -> Iterator[str
 
 
 def _asked(workload: Workload, resource: str) -> Integers:
-    """Return the requested amount of a resource: per node, or in total where the request is pooled."""
-    if resource in workload.resources:
-        return workload.column(resource)
-    return np.zeros(len(workload), dtype=np.int64)
+    """Return the requested amount of a resource: per node, or in total where the request is pooled.
+
+    It is at least as much as that of its models in all.
+    """
+    models = [workload.column(name) for name in workload.resources if total_of(name) == resource]
+    asked = np.sum(models, axis=0) if models else np.zeros(len(workload), dtype=np.int64)
+    return np.maximum(asked, workload.column(resource)) if resource in workload.resources else asked
 
 
 # --- machines ----------------------------------------------------------------------------------------------

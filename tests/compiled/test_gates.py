@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 
 from hpcsimkit.cluster.machines import Machines
 from hpcsimkit.compiled import stopping
+from hpcsimkit.compiled.gating import BY_SUBMISSION
+from hpcsimkit.compiled.orders import KEYS
 from hpcsimkit.errors import StalledError, UsageError, WorkloadError
 from hpcsimkit.experiments.parts.registry import make
 from hpcsimkit.jobs.workload import Workload
@@ -267,6 +269,11 @@ def test_what_may_never_start_is_rejected_with_those_that_follow() -> None:
             "it knows no F1() with Dependencies()",
         ),
         (
+            "published-wfp3+easy",
+            {"gates": (), "dependencies": True, "dependency": None},
+            "it knows no InvertedWFP3() with Dependencies()",
+        ),
+        (
             "fcfs",
             {"gates": (ArrayLimits(),), "dependencies": True, "dependency": None},
             "it knows no FCFS() with Dependencies() and other gates",
@@ -282,6 +289,19 @@ def test_refuses_with_the_reason(policy: str, options: dict[str, Any], reason: s
     with pytest.raises(UsageError, match="the compiled simulator cannot run this: ") as error:
         Simulation(jobs, make(policy), simulator="compiled", **options).run()
     assert reason in str(error.value) and "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("order", KEYS, ids=lambda order: order.__name__)
+def test_orders_whose_keys_depend_on_submissions_are_known(order: Any) -> None:
+    columns = {
+        "submit_time": [5, 7, 40],
+        "run_time": [3, 9, 2],
+        "requested_time": [9, 30, 3],
+        "nodes": [1, 2, 4],
+    }
+    sooner, later = Workload(columns), Workload({**columns, "submit_time": [50, 70, 4000]})
+    keys = [np.array(KEYS[order](jobs)) for jobs in (sooner, later)]
+    assert np.array_equal(*keys) == (order not in BY_SUBMISSION)
 
 
 def test_wrong_dependencies_are_the_same_error() -> None:

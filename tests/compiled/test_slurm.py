@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -15,8 +16,9 @@ from hypothesis import strategies as st
 
 from hpcsimkit.cluster.machines import Machines
 from hpcsimkit.cluster.partitions import Partition, Partitions
-from hpcsimkit.compiled import slurm_arrays
+from hpcsimkit.compiled import slurm_arrays, slurm_loop
 from hpcsimkit.compiled.slurm_futures import SlurmFutures
+from hpcsimkit.compiled.slurm_state import CALCULATED_AT, LISTED
 from hpcsimkit.errors import ScheduleError, StalledError, UsageError
 from hpcsimkit.experiments.advice import futures as futures_module
 from hpcsimkit.experiments.advice.futures import Futures
@@ -28,6 +30,7 @@ from hpcsimkit.kernel.simulation import Simulation
 from hpcsimkit.results.result import Result
 from hpcsimkit.slurm.accounts import Association, Associations, Qos
 from hpcsimkit.slurm.profile import Slurm
+from hpcsimkit.slurm.queue import Waiting
 from hpcsimkit.slurm.requests import Requests
 from hpcsimkit.slurm.rules import Clocks, Multifactor
 from hpcsimkit.slurm.scheduler import SlurmScheduler
@@ -248,6 +251,13 @@ def day_of(seed: int) -> Day:
     return Day(profile, jobs(draws, partitions), draws.one("kill", "run"))
 
 
+def busy(seed: int) -> Day:
+    """Return a day of all kinds of jobs and limits that has more jobs at a time than others."""
+    made, jobs, walltime = day_of(seed)
+    sooner = jobs.submit_time // 5
+    return Day(made, replace(jobs, columns={**jobs.columns, "submit_time": sooner}), walltime)
+
+
 def both(profile: Slurm, workload: Workload, **options: Any) -> Result:
     """Compare both simulators, and return the result."""
     found, reference = assert_equal_schedules(
@@ -272,6 +282,49 @@ def little_space(monkeypatch: pytest.MonkeyPatch) -> None:
 CASES = given(st.integers(0, 2**32).map(day_of))
 test_random_days = uncompiled(pytest.mark.usefixtures("little_space")(examples(2)(CASES(check))))
 test_many_random_days = pytest.mark.slow(settings(max_examples=10_000)(CASES(check)))
+
+
+@uncompiled
+def test_each_order_and_fair_share_is_that_of_simpy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also those of jobs that could not start in any order."""
+    calculating, sorting = slurm_loop.calculate, slurm_loop.put_in_order
+    expecting, listing = Waiting.calculate, Waiting.in_order
+    expected: dict[int, Any] = {}
+    orders: set[tuple[int, tuple[tuple[int, int], ...]]] = set()
+    compared: Counter[str] = Counter()
+
+    def expect(waiting: Waiting, now: int) -> bool:
+        due = expecting(waiting, now)
+        expected[now] = np.array(waiting._fair)
+        return due
+
+    def listed(waiting: Waiting) -> Any:
+        order = tuple(listing(waiting))
+        orders.add((waiting._at, order))
+        return iter(order)
+
+    def calculate(clocks: Any, factors: Any, run: Any, now: int) -> bool:
+        due = calculating(clocks, factors, run, now)
+        np.testing.assert_allclose(run.fair, expected[int(now)], rtol=1e-12)
+        compared["fair shares"] += len(set(run.fair.tolist())) > 2
+        return due
+
+    def put_in_order(jobs: Any, factors: Any, run: Any, stops: Any) -> None:
+        sorting(jobs, factors, run, stops)
+        tickets = run.listed[: run.counters[LISTED]]
+        order = tuple(zip(jobs.row[tickets].tolist(), jobs.part[tickets].tolist(), strict=True))
+        assert (int(run.counters[CALCULATED_AT]), order) in orders
+        compared["orders"] += len(order) > 2
+
+    monkeypatch.setattr(Waiting, "calculate", expect)
+    monkeypatch.setattr(Waiting, "in_order", listed)
+    monkeypatch.setattr(slurm_loop, "calculate", calculate)
+    monkeypatch.setattr(slurm_loop, "put_in_order", put_in_order)
+    for seed in range(300, 340):
+        expected.clear()
+        orders.clear()
+        check(busy(seed))
+    assert min(compared.values()) > 200
 
 
 # --- begun runs --------------------------------------------------------------------------------------------

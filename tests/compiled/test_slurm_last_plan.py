@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -29,10 +30,11 @@ from hpcsimkit.compiled.slurm_state import (
 )
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.slurm.accounts import Qos
+from hpcsimkit.slurm.plan import Plan
 from hpcsimkit.slurm.profile import Slurm
 from hpcsimkit.slurm.rules import Clocks, Multifactor
 from tests.compiled.test_equality import uncompiled
-from tests.compiled.test_slurm import Day, Draws, check
+from tests.compiled.test_slurm import Day, Draws, busy, check
 
 SHORTCUTS = {
     (slurm_last_plan, "_has_its_place"): (True, False),
@@ -90,13 +92,13 @@ def crowded(seed: int) -> Day:
     return Day(made, crowd(draws, partitions), "kill")
 
 
-def crowd(draws: Draws, partitions: Partitions) -> Workload:
+def crowd(draws: Draws, partitions: Partitions, often: int = 1, pooled: float = 0.0) -> Workload:
     """Return jobs for it, in series of equal ones, of which some run as long as they may."""
     rng, count = draws.rng, 40
     series = np.repeat(np.arange(count), rng.integers(1, 4, count))[:count]
     limit = rng.choice([5, 9, 20, 40, 60, 130], count)[series]
     columns = {
-        "submit_time": np.cumsum(rng.choice([0, 0, 0, 1, 7, 30], count)),
+        "submit_time": np.cumsum(rng.choice([0, 0, 0, 1, 7, 30], count)) // often,
         "run_time": np.where(rng.random(count) < 0.4, limit, rng.integers(1, limit + 3)),
         "requested_time": limit,
         "nodes": np.where(rng.random(count) < 0.3, rng.integers(2, 4, count), 1)[series],
@@ -107,6 +109,8 @@ def crowd(draws: Draws, partitions: Partitions) -> Workload:
         "qos": rng.choice([0, 0, 1], count)[series],
         "partition": rng.integers(0, len(partitions.names), count)[series],
     }
+    if pooled:
+        columns["spread"] = np.where(rng.random(count) < pooled, 1, -1)[series]
     labels = {"user": ("ada", "ben", "cleo"), "group": ("red",), "qos": ("normal", "held")}
     jobs = Workload(columns, resources=("cpus",), labels={**labels, "partition": partitions.names})
     return jobs.select(np.flatnonzero(partitions.admitted(jobs).any(axis=0)))
@@ -226,6 +230,69 @@ def test_each_place_is_the_earliest(monkeypatch: pytest.MonkeyPatch) -> None:
     for seed in range(60, 100):
         check(crowded(seed))
     assert min(compared["searched"], compared["kept"]) > 200
+
+
+def in_groups(seed: int) -> Day:
+    """Return a crowded day on which running jobs end in groups, on more machines, some with pooled requests."""
+    draws, made = Draws(seed), crowded(seed)
+    names = tuple(f"n{number}" for number in range(draws.one(2, 5, 9)))
+    machines = Machines(names, ("cpus",), [[draws.one(2, 4)] for _ in names])
+    parts = [Partition(f"p{number}", machines=draws.some(names)) for number in range(draws.one(1, 2))]
+    partitions = Partitions(parts, machines)
+    jobs = crowd(draws, partitions, often=len(names), pooled=draws.one(0.0, 0.0, 0.4))
+    clocks = replace(made.profile.clocks, end_groups=True, bf_resolution=draws.one(1, 1, 7))
+    return Day(replace(made.profile, partitions=partitions, clocks=clocks), jobs, draws.one("kill", "run"))
+
+
+def late(seed: int) -> Day:
+    """Return a crowded day on which many jobs run for longer than they asked for."""
+    made, jobs, _ = crowded(seed)
+    longer = np.where(np.arange(len(jobs)) % 3 == 0, jobs.run_time + 40, jobs.run_time)
+    return Day(made, replace(jobs, columns={**jobs.columns, "run_time": longer}), "run")
+
+
+@uncompiled
+@pytest.mark.parametrize(("day", "days"), [(crowded, 12), (late, 12), (in_groups, 15), (busy, 40)])
+def test_each_planned_place_is_that_of_simpy(
+    day: Callable[[int], Day], days: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also those of plans that are made anew before they come true, and of jobs that the window leaves out."""
+    planning, reserving, placing = slurm_loop._plan, slurm_loop.reserve, Plan.first_place
+    expected: dict[tuple[int, int, int], list[Place]] = defaultdict(list)
+    compared: Counter[str] = Counter()
+    found: list[Place] = []
+
+    def expecting(plan: Plan, ticket: Any, length: int, now: int) -> Any:
+        start, allocation = placing(plan, ticket, length, now)
+        expected[now, ticket.job.index, ticket.part].append((start, list(allocation.machines)))
+        return start, allocation
+
+    def reserved(clocks: Any, nodes: Any, start: int, end: int, now: int) -> None:
+        found.append((int(start), [int(nodes.chosen[place, 0]) for place in range(nodes.counters[CHOSEN])]))
+        reserving(clocks, nodes, start, end, now)
+
+    def planned(clocks: Any, factors: Any, jobs: Any, *others: Any) -> Any:
+        *_, ticket, now = others
+        found.clear()
+        starts = planning(clocks, factors, jobs, *others)
+        known = expected[int(now), int(jobs.row[ticket]), int(jobs.part[ticket])]
+        if found:
+            assert found[0] in known
+            compared["planned"] += 1
+        elif (
+            starts or clocks.end_groups
+        ):  # without groups, those that keep their places are not reserved anew
+            assert any(start == now if starts else start > now + clocks.bf_window for start, _ in known)
+            compared["starts" if starts else "beyond"] += 1
+        return starts
+
+    monkeypatch.setattr(Plan, "first_place", expecting)
+    monkeypatch.setattr(slurm_loop, "_plan", planned)
+    monkeypatch.setattr(slurm_loop, "reserve", reserved)
+    for seed in range(200, 200 + days):
+        expected.clear()
+        check(day(seed))
+    assert min(compared["planned"], compared["starts"]) > 60
 
 
 @pytest.mark.slow

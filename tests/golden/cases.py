@@ -51,6 +51,7 @@ from tests.compiled.test_slurm import Day, day_of
 from tests.compiled.test_slurm_stops import stopping_day
 from tests.golden import logs
 from tests.golden.files import files
+from tests.golden.seldom import made_seldom, told
 
 Options = dict[str, Any]
 Made = tuple[Any, Any, Options]
@@ -106,6 +107,20 @@ BACKFILLING = [
     "greedy",
     "easy+tests(seconds=20)",
     "easy+preempt",
+]
+COMPILED_ON_MACHINES = [
+    *BACKFILLING[1:13],
+    "fitting",
+    "greedy+window(3)",
+    "easy-k(3)+window(5)",
+    "easy-k(2)+last-two",
+    "conservative+actual",
+    "conservative+noisy",
+    "conservative+last-two",
+    "conservative+window(4)",
+    "conservative",
+    "conservative+last-two",
+    "easy-k(1)",
 ]
 ESTIMATES = ["actual", "noisy", "last-two", "history", "live-history", "regression", "boosting", "mixture"]
 OTHERS = [
@@ -337,6 +352,13 @@ def runs() -> Iterator[tuple[str, Callable[[], Made]]]:
             backfilling = BACKFILLING[(3 * number + step) % len(BACKFILLING)]
             name = f"{ORDERS[5 * number % len(ORDERS)]}+{backfilling}+{placement}"
             yield f"machines {name}", _on("machines", name, 120 + number)
+    for number, backfilling in enumerate(COMPILED_ON_MACHINES):
+        order, placement = ("fcfs", "sjf", "wfp3", "lcfs")[number % 4], PLACEMENTS[number % 3]
+        options: Options = {"walltime": "kill"} if number % 5 == 0 else {}
+        yield (
+            f"busy machines {order}+{backfilling}+{placement}",
+            _on("machines", f"{order}+{backfilling}+{placement}", 1700 + number, **options),
+        )
     for number, name in enumerate(["fcfs", "sjf", "fcfs+published-easy", "sjf+published-easy"]):
         yield f"dirlab {name}", _on("nodes", name, 140 + number, event_order=DirlabOrder())
         yield f"dirlab 9 {name}", _on("nodes", name, 150 + number, event_order=DirlabOrder(9))
@@ -344,6 +366,7 @@ def runs() -> Iterator[tuple[str, Callable[[], Made]]]:
         yield f"period {name}", _on("nodes", name, 160 + number, period=30)
         yield f"counted partitions {name}", _on("counted partitions", name, 165 + number)
     yield from _runs_with_events()
+    yield from made_seldom()
     for number, name in enumerate(("fcfs", "sjf+easy", "fcfs+conservative", "wfp3+greedy", "saf+easy-k(2)")):
         for place, kind in enumerate(("nodes", "machines", "partitions", "counted partitions")):
             yield f"begun on {kind} {name}", _begun(kind, name, 700 + 10 * number + place)
@@ -550,7 +573,9 @@ def _statistics(seed: int) -> str:
         statistics.mean_of(first),
         statistics.means_of(list(samples.values())),
         statistics.ratio_of_means(first, samples["b"] + 1),
-        statistics.compared(first, {name: samples[name] for name in "bcd"}),
+        compared := statistics.compared(first, {name: samples[name] for name in "bcd"}),
+        [each.counts(better) for each in compared.values() for better in ("lower", "higher", "")],
+        [each.is_significant for each in compared.values()],
         statistics.paired(
             [(first[: len(first) // 2 + 1], samples["c"][: len(first) // 2 + 1]), (first, samples["d"])]
         ),
@@ -571,6 +596,7 @@ def cases() -> dict[str, Callable[[], str]]:
         **dict(resumed()),
         **dict(measured()),
         **dict(forecast()),
+        **dict(told(_with_events, text_of)),
         **dict(files()),
     }
 

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from enum import Enum
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
@@ -15,7 +15,14 @@ from typing import Any
 
 import numpy as np
 
+from hpcsimkit.cluster.base import Nodes
+from hpcsimkit.cluster.failure_files import FailureLog
+from hpcsimkit.cluster.files import machines_text
+from hpcsimkit.cluster.machines import Machines
+from hpcsimkit.cluster.partitions import Partitions
 from hpcsimkit.errors import HpcsimkitError
+from hpcsimkit.jobs.workload import Workload
+from hpcsimkit.workloads import read_log
 from tests.fuzz.seeds import KINDS, Kind
 
 DESCRIBING = (
@@ -91,9 +98,41 @@ def _outcome(kind: Kind, given: Mapping[str, bytes], draw: Random) -> str:
     for name, content in given.items():
         Path(name).write_bytes(content)
     try:
-        return json.dumps(_content(kind.read(next(iter(given)))), sort_keys=True)
+        found = kind.read(next(iter(given)))
     except HpcsimkitError as error:
         return type(error).__name__
+    return json.dumps([_content(found), *map(_answer, _questions(found))], sort_keys=True)
+
+
+@cache
+def _beside(folder: Path) -> tuple[Workload, Machines]:
+    """Return the log and the machines in a folder, which stay what they are."""
+    return read_log(folder / "jobs.sacct"), Machines.read(folder / "m.csv")
+
+
+def _answer(question: Callable[[], Any]) -> Any:
+    try:
+        return _content(question())
+    except HpcsimkitError as error:
+        return str(error)
+
+
+def _questions(found: Any) -> Iterator[Callable[[], Any]]:
+    """Yield what else is asked about what was read, with the log and the machines that lie beside it."""
+    if isinstance(found, Machines):
+        yield lambda: machines_text(found)
+    elif isinstance(found, FailureLog):
+        yield lambda: found.record
+        log, machines = _beside(Path.cwd())
+        for cluster in (machines, Nodes(3), Nodes(1)):
+            yield partial(found.on, log, cluster)
+            yield partial(found.notes_on, cluster)
+    elif isinstance(found, Partitions):
+        log, _ = _beside(Path.cwd())
+        yield lambda: found.default_times
+        for ask in (found.reasons, found.missing, found.partly_unknown, found.unknown, found.admitted):
+            yield partial(ask, log)
+        yield lambda: found.with_rules(log.select(np.flatnonzero(found.missing(log) == ""))).columns
 
 
 def _content(found: Any) -> Any:

@@ -135,6 +135,69 @@ def on_partitions(seed: int, unit: int = 1, jobs: int = 70) -> tuple[Partitions,
     return parts, found.without(~parts.admitted(found).any(axis=0), "is admitted nowhere")
 
 
+def on_models(seed: int, unit: int = 1, jobs: int = 60) -> tuple[Machines, Workload]:
+    """Return machines with GPUs of two models, and jobs that ask for a model, for any, or for a feature."""
+    draw = Random(seed)
+    rows = [[draw.choice([4, 8]), draw.choice([0, 1, 2]), draw.choice([0, 2])] for _ in range(5)]
+    features = [["c"] if number % 2 else [] for number in range(5)]
+    known = ("cpus", "gpus:a", "gpus:b") if seed % 3 else ("cpus", "gpus", "memory")
+    cluster = Machines([f"m{number}" for number in range(5)], known, rows, features)
+    columns = times(draw, jobs, unit)
+    columns |= {
+        "nodes": [draw.choice([1, 1, 2]) for _ in range(jobs)],
+        "cpus": [draw.choice([1, 2, 3]) for _ in range(jobs)],
+        "gpus": [draw.choice([0, 0, 1, 2]) for _ in range(jobs)],
+        "gpus:a": [draw.choice([0, 0, 0, 1]) for _ in range(jobs)],
+        "gpus:c": [draw.choice([0, 0, 0, 0, 1]) for _ in range(jobs)],
+    }
+    asked = ("cpus", "gpus", "gpus:a", "gpus:c")[: 4 if seed % 3 == 0 else 3]
+    found = Workload(
+        {name: columns[name] for name in columns if not name.startswith("gpus") or name in asked},
+        resources=asked,
+    )
+    return cluster, found.without(cluster.misfits(found), "fits no machine")
+
+
+def on_limited_partitions(seed: int, unit: int = 1, jobs: int = 70) -> tuple[Partitions, Workload]:
+    """Return partitions with all kinds of limits, and jobs of users and accounts."""
+    draw = Random(seed)
+    cluster, columns = machines(draw), times(draw, jobs, unit)
+    columns |= amounts(draw, jobs)
+    parts = Partitions(
+        [
+            Partition(
+                "a",
+                machines=("m0", "m1", "m2"),
+                priority=2,
+                default=True,
+                in_use={"nodes": draw.choice([1, 2]), "cpus": draw.choice([5, 9])},
+                accounts=("0", "1", "2"),
+            ),
+            Partition(
+                "b",
+                machines=("m1", "m2", "m3", "m4"),
+                default_time=20 * unit,
+                max_per_node={"cpus": draw.choice([2, 3])},
+                in_use={"gpus": 2},
+                denied_accounts=("3",),
+            ),
+            Partition("c", in_use={"memory": 12}, max_per_job={"cpus": 6}, users=("0", "2"), exclusive=True),
+            Partition("d", shared="FORCE:2", denied_qos=("1",), qos=("0", "1", "2")),
+        ],
+        machines=cluster,
+        closed={"old": "down"},
+    )
+    digits = ("0", "1", "2", "3")
+    labels = {
+        "constraint": ("a", "new&b", "a|b"),
+        "partition": ("a", "b", "c", "a,b", "b,c", "c,d", "d", "old", "b,x"),
+        **dict.fromkeys(("user", "group", "qos"), digits),
+    }
+    columns["partition"] = [draw.randrange(-1, 9) for _ in range(jobs)]
+    found = Workload(columns, resources=("cpus", "gpus", "memory"), labels=labels)
+    return parts, found
+
+
 def on_counted_partitions(seed: int, unit: int = 1, jobs: int = 70) -> tuple[Partitions, Workload]:
     """Return partitions with nodes of their own, and jobs."""
     draw = Random(seed)

@@ -20,10 +20,13 @@ class Record:
         Digest of the text of each case, by its name.
     compiled : list of str
         Names of the runs that the compiled simulator does not refuse.
+    spaces : dict of str to str
+        Digest of the space that some of these take, by their names.
     """
 
     digests: dict[str, str]
     compiled: list[str]
+    spaces: dict[str, str]
 
 
 def read() -> Record:

@@ -8,10 +8,12 @@ import pytest
 
 from tests.golden.cases import cases, is_refused, runs_compiled
 from tests.golden.record import digest, read
+from tests.golden.spaces import spaces
 from tests.interpreted import interpret
 from tests.kernel.helpers import needs_numba
 
 RECORD, CASES = read(), cases()
+SPACES = spaces(RECORD.compiled)
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -35,3 +37,12 @@ def test_the_compiled_simulator_equals_the_record(name: str) -> None:
     text = runs_compiled()[name]()
     assert not is_refused(text), text
     assert digest(text) == RECORD.digests[name]
+
+
+@needs_numba
+@pytest.mark.parametrize("name", SPACES)
+def test_the_compiled_simulator_takes_the_space_on_record(name: str) -> None:
+    """More of it changes no schedule, but what the largest run is."""
+    assert digest(SPACES[name]()) == RECORD.spaces[name], (
+        f"not as on record: `python -m tests.golden show-space {name!r}` prints the shapes of its arrays"
+    )

@@ -17,6 +17,7 @@ from hpcsimkit.experiments.parts.registry import make
 from hpcsimkit.jobs.job import Job
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.reservation import reserve
+from hpcsimkit.kernel.simulation import Simulation
 from hpcsimkit.kernel.system import System
 from hpcsimkit.policies import EASY, Conservative
 from hpcsimkit.results.result import Result
@@ -339,3 +340,15 @@ def test_nobody_waits_longer_than_for_all_that_came_before(case: Any) -> None:
     for start, job in zip(found, asked, strict=True):
         assert start <= max(all_ended, job.submit)
         all_ended = max(all_ended, start + max(job.run, 1))
+
+
+@pytest.mark.parametrize("columns", [{"gpus:a": [1, 0]}, {"gpus": [0, 2], "gpus:a": [1, 0]}])
+def test_a_model_counts_as_one_of_any_model(columns: dict[str, list[int]]) -> None:
+    """The first job has one of the two GPUs, whether or not it asks for one of any model, too."""
+    machines = Machines(["m"], ("cpus", "gpus:a"), [[4, 2]])
+    times = {"submit_time": [0, 0], "run_time": [5, 5], "nodes": [1, 1], "cpus": [1, 1]}
+    jobs = Workload({**times, **columns}, resources=("cpus", *columns))
+    result = Simulation(jobs, make("fcfs"), machines).run()
+    assert result.start_time.tolist() == [0, 5 if "gpus" in columns else 0]
+    assert result.placements is not None
+    assert result.placements.allocation(0).rows == [[1, 1, 1]]

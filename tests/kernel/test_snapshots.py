@@ -107,6 +107,25 @@ def test_the_recorder_forwards_all_notifications() -> None:
     assert names and all(name in vars(_Heard) for name in names)
 
 
+class By(Order):
+    """Order by a function, which no snapshot can hold: it is a parameter, and stays that of the policy."""
+
+    def __init__(self, function: Callable[[Any], Any]) -> None:
+        self.function = function
+
+    def key(self, job: Any) -> Any:
+        return self.function(job)
+
+
+def test_parameters_are_no_memory() -> None:
+    order = By(lambda job: -job.size)
+
+    def simulation() -> Simulation:
+        return Simulation(THREE, Pipeline(order))
+
+    assert_same(resumed(simulation, 8), simulation().run())
+
+
 class Choosy(Policy):
     """Rejects jobs that ask for more than 8 s, and stops the first job once another one waits."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import json
 import shutil
@@ -10,7 +11,7 @@ import sys
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import accumulate, chain
 from pathlib import Path
 
@@ -22,7 +23,7 @@ from tests.mutants.trial import Checkout
 ROOT = Path(__file__).resolve().parents[2]
 
 FOLDERS = (
-    ("kernel", "slurm", "golden", "policies", "reproductions/test_published_rules.py"),
+    ("kernel", "slurm", "golden", "policies", "reproductions/test_published_rules.py", "test_doctests.py"),
     ("cluster", "jobs", "results", "envs", "compiled"),
 )
 """Folders and files of the tests that are measured, for two processes that take about the same time."""
@@ -71,7 +72,9 @@ class Covering:
     def tests_of(self, path: str, line: int) -> list[str]:
         """Return the tests that run a line of a file, the quickest first, up to :data:`MOST`.
 
-        Those of a line that is run when the file is imported are all tests that run another line of it.
+        Those of a line that is run when the file is imported, before the measurement or in whichever test is the
+        first, are all tests that run another line of it. If there is none, as in a file of constants, they are
+        those of the files that import it.
 
         Parameters
         ----------
@@ -82,12 +85,30 @@ class Covering:
         """
         ran_by = self._ran_by.get(str((ROOT / path).resolve()), {})
         contexts = ran_by.get(line, set())
-        if contexts == {""}:
-            contexts = set().union(*ran_by.values())
+        if line not in _lines_of_functions(path):
+            contexts = set().union(*ran_by.values()) - {""} or self._of_who_imports(path)
         tests = {each.rpartition("|")[0] for each in contexts} & self.seconds.keys()
         ordered = sorted(tests, key=lambda test: (self.seconds[test], test))
         until = accumulate(self.seconds[test] for test in ordered)
         return [test for test, total in zip(ordered, until, strict=True) if total <= MOST]
+
+    def _of_who_imports(self, path: str) -> set[str]:
+        """Return the tests that run a line of a file in the same folder that imports another one."""
+        module = Path(path).with_suffix("").as_posix().replace("/", ".")
+        files = [
+            each for each in (ROOT / path).parent.glob("*.py") if f"from {module} import" in each.read_text()
+        ]
+        return set().union(*(lines for each in files for lines in self._ran_by.get(str(each), {}).values()))
+
+
+@cache
+def _lines_of_functions(path: str) -> frozenset[int]:
+    """Return the lines of a file that are run when a function is called."""
+    tree = ast.parse((ROOT / path).read_text(encoding="utf-8"))
+    functions = [node.body for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+    return frozenset(
+        line for body in functions for line in range(body[0].lineno, (body[-1].end_lineno or 0) + 1)
+    )
 
 
 def measured(checkout: Checkout, folder: Path) -> Covering:

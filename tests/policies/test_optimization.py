@@ -164,6 +164,12 @@ def test_worthless_jobs_start_too() -> None:
     assert starts(jobs, Optimization(w1=1, w2=0, w3=0)) == [5, 0, 0]
 
 
+def test_worthless_jobs_displace_no_other() -> None:
+    """At 5, job 2 has waited; jobs 3 and 4, which come then, are worth nothing, together too."""
+    jobs = workload([(0, 5, 5, 4), (1, 5, 5, 4), (5, 5, 5, 2), (5, 5, 5, 2)], 4)
+    assert starts(jobs, Optimization(w1=1, w2=0, w3=0)) == [0, 5, 10, 10]
+
+
 def test_window() -> None:
     """At 9, two jobs of 2 nodes are worth as much as those of 3 and 1, and have not the youngest.
 
