@@ -41,6 +41,9 @@ LOGS = {
     "CTC-SP2": "CTC-SP2-1996-3.1-cln.swf.gz",
     "HPC2N": "HPC2N-2002-2.2-cln.swf.gz",
     "LANL-CM5": "LANL-CM5-1994-4.1-cln.swf.gz",
+    "Sandia-Ross": "Sandia-Ross-2001-1.1-cln.swf.gz",
+    "Theta-2022": "ALCF-Theta-2022.swf.gz",
+    "Theta-2023": "ALCF-Theta-2023.swf.gz",
 }
 METRICS = ("mean_bounded_slowdown", "mean_wait_time", "max_wait_time")
 
@@ -85,15 +88,20 @@ def of_preemption() -> Table:
     return Table(["policy", "cost of a restart [min]", *units], rows)
 
 
+ELSEWHERE = {"LANL-CM5": None, "Sandia-Ross": None, "Theta-2022": 4360, "Theta-2023": 4360}
+"""Further logs for advice, with the nodes of those whose header does not state them."""
+
 INSTANTS = 20
 """Number of times of each log at which advice is asked."""
 
 
-def of_advice(*, begin: float = 2 / 3, end: float = 1.0, least: int = 5) -> Table:
+def of_advice(
+    logs: Mapping[str, int | None], *, begin: float = 2 / 3, end: float = 1.0, least: int = 5
+) -> Table:
     """Errors of start times and shares of starts in their windows, at busy times of a part of each log."""
     rows = []
-    for log in list(LOGS)[:4]:
-        case = Case.of(str(TRACES / LOGS[log]), "fcfs+easy")
+    for log, nodes in logs.items():
+        case = Case.of(str(TRACES / LOGS[log]), "fcfs+easy", nodes)
         submit, result = case.jobs.submit_time, case.run()
         first, span = int(submit.min()), int(np.ptp(submit))
         drawn = np.random.default_rng(0).integers(first + int(begin * span), first + int(end * span), 5000)
@@ -324,7 +332,8 @@ TABLES: Mapping[str, Callable[[], Table]] = {
     "headroom": partial(of_logs, HEADROOM, dict.fromkeys(list(LOGS)[:4])),
     "ageing": partial(of_logs, AGEING, PASTS),
     "preemption": of_preemption,
-    "advice": of_advice,
+    "advice": partial(of_advice, dict.fromkeys(list(LOGS)[:4])),
+    "advice-elsewhere": partial(of_advice, ELSEWHERE),
     "seats": of_seats,
     "tester": partial(of_seats, TESTERS),
     "optima": partial(of_optima, OF_THE_KIT),

@@ -73,6 +73,9 @@ class DrasSettings(RunSettings):
         :func:`~hpcsimkit.agents.dras.settings.hidden_of`.
     learning_rate : float
         Learning rate of Adam.
+    annealed : bool
+        Whether the learning rate falls linearly to 0 over the training, job set by job set, so that the last
+        updates settle. (In the paper it is constant.)
     gamma : float
         Discount factor gamma, in [0, 1].
     instances : int
@@ -88,6 +91,7 @@ class DrasSettings(RunSettings):
     episodes: Annotated[int, Range(1, 1)] = 1
     hidden: tuple[int, ...] = ()
     learning_rate: NonNegative = 1e-3
+    annealed: bool = False
     gamma: Share = 1.0
     instances: Count = 10
     reward_scale: Positive = 1.0
@@ -202,10 +206,19 @@ class DrasTrainer(SeatTrainer):
 
     def round(self) -> Round:
         """Run the next job set, with updates on the way."""
+        if self.settings.annealed:
+            self._anneal()
         scenario = sampled(self.env.episodes, self.rng, self.rounds)
         _, told = self.play(scenario, self.settings.instances)
         means = {name: float(np.mean([each[name] for each in told])) for name in told[0]} if told else {}
         return Round([self.earned], means)
+
+    def _anneal(self) -> None:
+        """Set the learning rate for the share of the training that is left."""
+        settings = self.settings
+        left = max(1 - self.steps / settings.total_timesteps, 0.0)
+        for group in self.optimiser.param_groups:
+            group["lr"] = settings.learning_rate * left
 
     def play(self, scenario: Scenario, instances: int) -> tuple[Episode, list[dict[str, float]]]:
         """Run a scenario to its end, with an update after each given number of scheduling instances.

@@ -49,7 +49,10 @@ REPLANNING = "replanning"
 """The kind of all schedulers of :mod:`hpcsimkit.compiled.replanning`."""
 
 SLURM = "slurm"
-"""The kind of all runs of :mod:`hpcsimkit.compiled.slurm_loop`."""
+"""The kind of all runs of :mod:`hpcsimkit.compiled.slurm_loop`, as a rule the only part of it."""
+
+STOPS = "stops"
+"""The further part of the kind of those in which jobs may be stopped for others."""
 
 GATES = "gates"
 """The first part of the kinds of all pipelines with gates, see :mod:`hpcsimkit.compiled.gated_loop`."""

@@ -15,15 +15,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsimkit.cluster.partitions import Partitions
-from hpcsimkit.compiled import loading
+from hpcsimkit.compiled import loading, slurm_runs
 from hpcsimkit.compiled import slurm_arrays as arrays
 from hpcsimkit.compiled import slurm_state as state
+from hpcsimkit.compiled import slurm_stopping as stopping
 from hpcsimkit.compiled.needs import NOW
 from hpcsimkit.compiled.slurm_loop import LACKS_SPACE, OVER, PAUSED
 from hpcsimkit.compiled.slurm_past import past_of
 from hpcsimkit.compiled.state import Integers
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.begun import Begun
+from hpcsimkit.kernel.restart import Restart
 from hpcsimkit.slurm.requests import Requests
 from hpcsimkit.slurm.rules import Rules
 
@@ -60,10 +62,12 @@ class SlurmFutures:
         The partitions.
     workload : Workload
         The jobs.
+    restart : Restart
+        Rules of jobs that are stopped, which begin anew.
     """
 
-    def __init__(self, profile: Rules, partitions: Partitions, workload: Workload) -> None:
-        self.profile, self.partitions = profile, partitions
+    def __init__(self, profile: Rules, partitions: Partitions, workload: Workload, restart: Restart) -> None:
+        self.profile, self.partitions, self.restart = profile, partitions, restart
         self.requests = Requests(profile, partitions, workload)
         tickets = arrays.tickets_of(self.requests)
         self.places = arrays.places_of(workload, partitions, tickets)
@@ -71,7 +75,12 @@ class SlurmFutures:
         self.limits = arrays.limits_of(profile, self.requests, tickets, first)[0]
         self.factors = arrays.factors_of(profile.priority, self.requests)
         self.jobs = arrays.jobs_of(self.requests, tickets, workload, self.places.need, classes)
-        self.simulate = loading.load(loading.SLURM)
+        self.preemption, kind = None, loading.SLURM
+        if slurm_runs.stops_jobs(profile, workload, partitions):
+            kind = f"{kind}-{loading.STOPS}"
+            alone = np.arange(len(workload))  # jobs of futures are no tasks of arrays
+            self.preemption = stopping.preemption_of(profile, self.requests, tickets, self.jobs, alone)
+        self.simulate = loading.load(kind)
 
     def moment(self, jobs: Workload, rows: Integers, begun: Begun, waiting: int) -> SlurmMoment | None:
         """Return the state at a time; None if the past is not possible.
@@ -122,9 +131,9 @@ class SlurmMoment:
         self._past = past
         self._nodes = arrays.nodes_of(futures.places, futures.partitions, self._steps(which))
         self._limits = _limits_of(futures.limits, rows)
-        run = self._new(made, which)
+        run, stops = self._new(made, rows, which)
         run.counters[[state.ACTING, state.PAUSES]] = 0, 1
-        code, self._run = self._go_on(made, self._limits, run)
+        code, self._run, self._stops = self._go_on(made, self._limits, run, stops)
         self._free = self._nodes.levels.levels[NOW].copy()
         return code == PAUSED
 
@@ -151,13 +160,18 @@ class SlurmMoment:
         self._nodes.counters[state.CHANGES] += 1
         self._nodes.changed_at[:] = self._nodes.counters[state.CHANGES]
         self._nodes.counters[state.NEW_PLANNED] = 0  # the last plan is that of another run
-        run = _continued(self._run, self._new(jobs, which))
+        new, stops = self._new(jobs, whole.rows, which)
+        run = _continued(self._run, new)
         _end_anew(run, jobs)
+        if stops is not None:
+            assert self._stops is not None
+            stops = stopping.continued(self._stops, stops)
         asked = self._waiting, known - self._waiting, known
         run.counters[[state.ASKED, state.FIRST_ASKED, state.LAST_ASKED]] = asked
         limits = _continued(self._limits, _limits_of(self._futures.limits, whole.rows))
-        code, run = self._go_on(jobs, limits, run)
-        return run.start_time[known - self._waiting : known] if code == OVER else None
+        code, run, stops = self._go_on(jobs, limits, run, stops)
+        found = run.start_time if stops is None else stops.first_start
+        return found[known - self._waiting : known] if code == OVER else None
 
     def _select(self, coming: Coming) -> tuple[state.Jobs, arrays.Tickets, Integers]:
         """Return some jobs of the log with other times, their tickets, and the numbers of these in the log.
@@ -191,20 +205,27 @@ class SlurmMoment:
         places = places._replace(most=places.most[which])
         return arrays.steps_of(places, len(machines), self._clocks.bf_max_job_test)
 
-    def _new(self, jobs: state.Jobs, which: Integers) -> state.Run:
-        """Return the state before the first event."""
+    def _new(self, jobs: state.Jobs, rows: Integers, which: Integers) -> tuple[state.Run, state.Stops | None]:
+        """Return the state before the first event, and that of stops if there are any."""
         futures = self._futures
         tree, rules = futures.requests.associations, futures.profile.priority
-        return arrays.new_run(self._clocks, jobs, tree, rules, futures.places.most[which], self._nodes)
+        most = futures.places.most[which]
+        run = arrays.new_run(self._clocks, jobs, tree, rules, most, self._nodes)
+        if futures.preemption is None:
+            return run, None
+        preemption = stopping.of_some(futures.preemption, rows, len(which))
+        return stopping.with_stops(preemption, futures.restart, jobs, most, run)
 
-    def _go_on(self, jobs: state.Jobs, limits: state.Limits, run: state.Run) -> tuple[int, state.Run]:
+    def _go_on(
+        self, jobs: state.Jobs, limits: state.Limits, run: state.Run, stops: state.Stops | None
+    ) -> tuple[int, state.Run, state.Stops | None]:
         """Simulate; return what the simulation says, and the state."""
         futures, nodes, past = self._futures, self._nodes, self._past
         while True:
-            code = futures.simulate(self._clocks, futures.factors, jobs, limits, nodes, past, run)
+            code = futures.simulate(self._clocks, futures.factors, jobs, limits, nodes, past, run, stops)
             if code != LACKS_SPACE:
-                return code, run
-            run = arrays.with_space(run)
+                return code, run, stops
+            run, stops = stopping.with_space(run, stops)
 
 
 def _fixed(values: Integers) -> Integers:

@@ -15,6 +15,7 @@ from hpcsimkit.compiled.slurm_places import (
     choose,
     choose_of,
     edge_after,
+    is_planned,
     keep_smallest,
 )
 from hpcsimkit.compiled.slurm_state import (
@@ -31,6 +32,7 @@ from hpcsimkit.compiled.slurm_state import (
     LENGTH,
     MACHINE,
     NEXT,
+    OUTDATED,
     PART,
     PASS,
     PLANNED,
@@ -38,12 +40,15 @@ from hpcsimkit.compiled.slurm_state import (
     TAKEN_UNTIL,
     Nodes,
     Run,
+    Stops,
 )
 from hpcsimkit.slurm.plan import GROUP
 
 
 @separate
-def place_with_a_group(nodes: Nodes, run: Run, number: int, length: int, start: int, now: int) -> int:
+def place_with_a_group(
+    nodes: Nodes, run: Run, stops: Stops | None, number: int, length: int, start: int, now: int
+) -> int:
     """Return the time from which a job has a place that has none before a time [s]; its allocation is chosen.
 
     Mirrors ``Plan.first_place``.
@@ -51,14 +56,16 @@ def place_with_a_group(nodes: Nodes, run: Run, number: int, length: int, start: 
     equal = nodes.equal
     if equal[PASS, number] == nodes.counters[BACKFILL] and equal[LENGTH, number] == length:
         start = max(start, equal[BEGINNING, number])
-    found = _first(nodes, run, number, length, start, now)
+    found = _first(nodes, run, stops, number, length, start, now)
     equal[PASS, number], equal[LENGTH, number] = nodes.counters[BACKFILL], length
     equal[BEGINNING, number] = found
     return int(found)
 
 
 @separate
-def _first(nodes: Nodes, run: Run, number: int, length: int, start: int, now: int) -> int:
+def _first(
+    nodes: Nodes, run: Run, stops: Stops | None, number: int, length: int, start: int, now: int
+) -> int:
     """Return the time from which a job has a place that has none before a time [s].
 
     As long as the same machines are open, the request fits at the same time: edges in between are skipped.
@@ -69,8 +76,11 @@ def _first(nodes: Nodes, run: Run, number: int, length: int, start: int, now: in
         edge, later = edge_after(nodes, change - 1, edges), NEVER
         if edge < edges:
             later = nodes.edges[edge]
-        if nodes.levels.needs[number, SPREAD]:
-            ready = _ready_in_parts(nodes, run, number, count, start + length, now, later)
+        one_by_one = nodes.levels.needs[number, SPREAD] > 0
+        if stops is not None and stops.counters[OUTDATED]:  # the plan still holds jobs that were stopped
+            one_by_one = True
+        if one_by_one:
+            ready = _ready_one_by_one(nodes, run, number, count, start + length, now, later)
         else:
             ready = _ready(nodes, run, number, count, start, start + length, now, later)
         if ready <= start:
@@ -141,19 +151,8 @@ def _open_and_shut(nodes: Nodes, count: int, start: int, length: int) -> int:
 def _is_taken(nodes: Nodes, begin: int, end: int) -> bool:
     """Return whether planned jobs have some of the machines that were chosen between two times [s]."""
     for chosen in range(nodes.counters[CHOSEN]):
-        if _is_planned(nodes, nodes.chosen[chosen, 0], begin, end):
+        if is_planned(nodes, nodes.chosen[chosen, 0], begin, end):
             return True
-    return False
-
-
-@machine_code
-def _is_planned(nodes: Nodes, machine: int, begin: int, end: int) -> bool:
-    """Return whether a planned job has a machine between two times [s]."""
-    part = nodes.first_planned[machine]
-    while part >= 0 and nodes.planned[BEGIN, place_of(part)] < end:
-        if nodes.planned[END, place_of(part)] > begin:
-            return True
-        part = nodes.planned[FOLLOWING, place_of(part)]
     return False
 
 
@@ -229,20 +228,22 @@ def _is_on_open(nodes: Nodes, run: Run, row: int, begin: int, end: int) -> bool:
     """Return whether a job runs on a machine of a request that is open between two times [s]."""
     for part in range(run.first[row], run.first[row] + run.part_count[row]):
         machine = run.parts[part, 0]
-        if not nodes.shut[machine] and not _is_planned(nodes, machine, begin, end):
+        if not nodes.shut[machine] and not is_planned(nodes, machine, begin, end):
             return True
     return False
 
 
 @separate
-def _ready_in_parts(nodes: Nodes, run: Run, number: int, count: int, end: int, now: int, before: int) -> int:
-    """Return when a pooled request fits as running jobs end group by group, if it is up to a time [s].
+def _ready_one_by_one(
+    nodes: Nodes, run: Run, number: int, count: int, end: int, now: int, before: int
+) -> int:
+    """Return when a request fits as running jobs end group by group, if it is up to a time [s].
 
-    Mirrors ``Plan._ready``.
+    Mirrors ``Plan._ready`` without what is known of single machines: for pooled requests.
     """
     for seen in range(count):
         nodes.shut[nodes.seen[MACHINE, seen]] = nodes.seen[FREE_UNTIL, seen] < end
-    _begin_with_free(nodes)
+    begin_with_free(nodes)
     if choose_of(nodes, nodes.least, nodes.shut, number):
         return now
     place, running, window = _on_open_from(nodes, run, 0), run.counters[RUNNING], GROUP
@@ -255,7 +256,7 @@ def _ready_in_parts(nodes: Nodes, run: Run, number: int, count: int, end: int, n
             last = _end_at(run, place, now)
             if last > before:
                 return NEVER
-            _let_end(nodes, run, run.expected[1, place])
+            let_end(nodes, run, run.expected[1, place])
             place = _on_open_from(nodes, run, place + 1)
         if choose_of(nodes, nodes.least, nodes.shut, number):
             return int(last)
@@ -266,7 +267,7 @@ def _ready_in_parts(nodes: Nodes, run: Run, number: int, count: int, end: int, n
 
 
 @machine_code
-def _begin_with_free(nodes: Nodes) -> None:
+def begin_with_free(nodes: Nodes) -> None:
     """Let the levels be those of now."""
     free = nodes.levels.levels[NOW]
     for machine in range(len(free)):
@@ -275,7 +276,7 @@ def _begin_with_free(nodes: Nodes) -> None:
 
 
 @machine_code
-def _let_end(nodes: Nodes, run: Run, row: int) -> None:
+def let_end(nodes: Nodes, run: Run, row: int) -> None:
     """Add what a running job has to the levels."""
     for part in range(run.first[row], run.first[row] + run.part_count[row]):
         for resource in range(len(nodes.wanted)):

@@ -81,7 +81,7 @@ def begin_like_last(nodes: Nodes, run: Run, now: int, before: int) -> None:
         note_end(nodes, run.expected[0, place])
         place += 1
     if counters[POOLED]:
-        _end_last_plan(nodes, 0)
+        end_last_plan(nodes, 0)
 
 
 @machine_code
@@ -97,7 +97,7 @@ def _is_alike(nodes: Nodes, number: int, ticket: int, length: int, now: int) -> 
     plan, entry, first = counters[LAST_PLAN], counters[LOOKED_AT], counters[PLANNED]
     alike = entry < counters[NEW_PLANNED] and nodes.plans[plan, TICKET, entry] == ticket
     if not alike or not _has_its_place(nodes, number, entry, length, now):
-        _end_last_plan(nodes, entry)
+        end_last_plan(nodes, entry)
         return False
     counters[LOOKED_AT] += 1
     counters[PLANNED] = nodes.plans[plan, FIRST_PLANNED, entry + 1]
@@ -136,7 +136,7 @@ def _has_its_place(nodes: Nodes, number: int, entry: int, length: int, now: int)
 
 
 @separate
-def _end_last_plan(nodes: Nodes, entry: int) -> None:
+def end_last_plan(nodes: Nodes, entry: int) -> None:
     """Begin a new plan with the first places of the last one, those before a position."""
     counters, plans, parts = nodes.counters, nodes.plans, nodes.plan_parts
     old, new = counters[LAST_PLAN], 1 - counters[LAST_PLAN]

@@ -6,21 +6,25 @@ Mirrors :class:`~hpcsimkit.slurm.scheduler.SlurmScheduler` in a run by the rules
 
 from __future__ import annotations
 
+from hpcsimkit.compiled.attempts import next_return
 from hpcsimkit.compiled.compilation import machine_code, pasted, separate
-from hpcsimkit.compiled.needs import MINUS, NOW, PLUS
-from hpcsimkit.compiled.running import expect, forget, pop, push
+from hpcsimkit.compiled.needs import NOW
+from hpcsimkit.compiled.running import pop
 from hpcsimkit.compiled.slurm_groups import place_with_a_group
 from hpcsimkit.compiled.slurm_last_plan import (
     begin_like_last,
+    end_last_plan,
     is_alike,
     keep_place,
     note_end,
     place_like_last,
 )
-from hpcsimkit.compiled.slurm_limits import enter_end, enter_start, explain, holds, reason_of, write_in_log
+from hpcsimkit.compiled.slurm_limits import explain, holds, reason_of, write_in_log
+from hpcsimkit.compiled.slurm_order import put_preempting_first
 from hpcsimkit.compiled.slurm_places import (
     NEVER,
     choose_free,
+    choose_of,
     first_place,
     fits_free,
     keep_planned,
@@ -31,46 +35,35 @@ from hpcsimkit.compiled.slurm_places import (
     reserve,
     still_may_start,
 )
-from hpcsimkit.compiled.slurm_priority import (
-    begin_usage,
-    billing_of,
-    calculate,
-    end_usage,
-    list_tickets,
-    put_in_order,
-)
+from hpcsimkit.compiled.slurm_priority import calculate, list_tickets, put_in_order
+from hpcsimkit.compiled.slurm_running import count_asked, leave, note_change, start
 from hpcsimkit.compiled.slurm_state import (
     ACTING,
+    ALIKE,
     ARRIVED,
     ASKED,
     CHANGED,
-    CHANGES,
     CHECKED,
     CHOSEN,
     DONE,
-    EVENTS,
     FAILED,
-    FIRST_ASKED,
-    FIRST_RUNNING,
     GIVEN,
     GIVEN_LEFT,
     JOBS_WAITING,
     JUDGED,
-    LAST_ASKED,
-    LAST_RUNNING,
     LISTED,
     LOGGED,
+    LOOKED_AT,
     MAIN_AT,
+    NEWS,
     NEXT_PASS,
     NOW_AT,
-    PARTS,
     PASSES,
     PAUSES,
     REJECTED,
+    REJOINED,
     RUNNING,
-    RUNS,
     SOONEST,
-    STARTED,
     UNPLANNED,
     UNSEEN_SOME,
     WAITING,
@@ -81,6 +74,21 @@ from hpcsimkit.compiled.slurm_state import (
     Nodes,
     Past,
     Run,
+    Stops,
+)
+from hpcsimkit.compiled.slurm_stops import (
+    awaits_ends,
+    begin_stops_of_plan,
+    is_ready,
+    lacks_space,
+    makes_way,
+    makes_way_in_plan,
+    may_stop_some,
+    next_taking,
+    note_kill,
+    rejoin_later,
+    shut_now,
+    take_again,
 )
 from hpcsimkit.compiled.state import BACKFILLED, READY
 
@@ -92,9 +100,18 @@ GOES_ON = 2
 
 
 def simulate(
-    clocks: Clocks, factors: Factors, jobs: Jobs, limits: Limits, nodes: Nodes, past: Past, run: Run
+    clocks: Clocks,
+    factors: Factors,
+    jobs: Jobs,
+    limits: Limits,
+    nodes: Nodes,
+    past: Past,
+    run: Run,
+    stops: Stops | None,
 ) -> int:
     """Process all events: at each instant all ends, then all submissions, then a pass if jobs wait.
+
+    With `stops`, jobs may be stopped for others.
 
     Returns
     -------
@@ -103,37 +120,47 @@ def simulate(
     """
     counters = run.counters
     while counters[ASKED]:
-        if counters[LOGGED] + counters[JOBS_WAITING] + len(jobs.run_time) >= run.log.shape[1]:
+        if _lacks_space(jobs, run, stops):
             return LACKS_SPACE
         now = counters[NOW_AT]
         if counters[PAUSES] == GOES_ON:
             counters[PAUSES] = 0
         else:
-            now = counters[NOW_AT] = _next_instant(jobs, past, run)
+            now = counters[NOW_AT] = _next_instant(jobs, past, run, stops)
             if now == NEVER:
                 return STUCK if counters[JOBS_WAITING] else OVER
-            _end_jobs(jobs, factors, limits, nodes, run, now)
-            _submit_jobs(jobs, run, now)
+            _end_jobs(factors, jobs, limits, nodes, run, stops, now)
+            _submit_jobs(jobs, run, stops, now)
             if not counters[JOBS_WAITING]:
                 continue
             counters[PASSES] += 1
             if not counters[ACTING]:
-                _repeat_past(factors, jobs, limits, nodes, past, run, now)
+                _repeat_past(factors, jobs, limits, nodes, past, run, stops, now)
             if counters[FAILED]:
                 return STUCK
             if counters[ACTING] and counters[PAUSES]:
                 counters[PAUSES] = GOES_ON
                 return PAUSED
         if counters[ACTING]:
-            _schedule(clocks, factors, jobs, limits, nodes, run, now)
+            _schedule(clocks, factors, jobs, limits, nodes, run, stops, now)
     return OVER
+
+
+@pasted
+def _lacks_space(jobs: Jobs, run: Run, stops: Stops | None) -> bool:
+    """Return whether the next instant may need more space than there is."""
+    most = run.counters[LOGGED] + run.counters[JOBS_WAITING] + len(jobs.run_time)
+    lacks = most >= run.log.shape[1]
+    if stops is not None:
+        lacks = lacks or lacks_space(jobs, run, stops)
+    return bool(lacks)
 
 
 # --- events ------------------------------------------------------------------------------------------------
 
 
 @pasted
-def _next_instant(jobs: Jobs, past: Past, run: Run) -> int:
+def _next_instant(jobs: Jobs, past: Past, run: Run, stops: Stops | None) -> int:
     """Return the time of the next events [s], after all others if there are none."""
     counters, now = run.counters, NEVER
     if counters[RUNNING]:
@@ -149,38 +176,28 @@ def _next_instant(jobs: Jobs, past: Past, run: Run) -> int:
                 coming = min(coming, past.start[counters[GIVEN]])
             if coming > counters[NOW_AT]:
                 now = min(now, coming)
+    if stops is not None:
+        now = min(now, next_return(stops.attempts))
     return now
 
 
 @pasted
-def _end_jobs(jobs: Jobs, factors: Factors, limits: Limits, nodes: Nodes, run: Run, now: int) -> None:
+def _end_jobs(
+    factors: Factors, jobs: Jobs, limits: Limits, nodes: Nodes, run: Run, stops: Stops | None, now: int
+) -> None:
     """End all jobs that end now."""
     counters = run.counters
     while counters[RUNNING] and run.ends[0, 0] == now:
         row = pop(run.ends, counters[RUNNING])
-        forget(run.expected, counters[RUNNING], run.start_time[row] + jobs.requested_time[row], row)
-        counters[RUNNING] -= 1
         run.state[row] = DONE
-        run.events[counters[EVENTS]] = ~row
-        counters[EVENTS] += 1
-        _change_free(nodes, run, row, PLUS)
-        after, before = run.running[0, row], run.running[1, row]
-        if before >= 0:
-            run.running[0, before] = after
-        else:
-            counters[FIRST_RUNNING] = after
-        if after >= 0:
-            run.running[1, after] = before
-        else:
-            counters[LAST_RUNNING] = before
-        end_usage(jobs, factors, run, row, now)
-        enter_end(limits, run, row)
-        _note_change(run)
+        leave(factors, jobs, limits, nodes, run, stops, row, now)
+        if stops is not None and now - run.start_time[row] >= jobs.requested_time[row]:  # at its limit
+            note_kill(run, stops, row, now)
 
 
 @pasted
-def _submit_jobs(jobs: Jobs, run: Run, now: int) -> None:
-    """Add all jobs that are submitted now."""
+def _submit_jobs(jobs: Jobs, run: Run, stops: Stops | None, now: int) -> None:
+    """Add all jobs that are submitted now, and those that wait again from now on."""
     counters, order = run.counters, jobs.arrival_order
     while counters[ARRIVED] < len(order) and jobs.submit_time[order[counters[ARRIVED]]] <= now:
         row = order[counters[ARRIVED]]
@@ -188,64 +205,9 @@ def _submit_jobs(jobs: Jobs, run: Run, now: int) -> None:
         counters[JOBS_WAITING] += 1
         run.state[row] = WAITING
         list_tickets(jobs, run, row)
-        _note_change(run)
-
-
-@machine_code
-def _note_change(run: Run) -> None:
-    run.counters[CHANGED] = run.counters[UNPLANNED] = run.counters[UNSEEN_SOME] = 1
-
-
-@machine_code
-def _count_asked(run: Run, row: int) -> None:
-    """Count a job that waits no longer, if it is asked for."""
-    if run.counters[ASKED] > 0 and run.counters[FIRST_ASKED] <= row < run.counters[LAST_ASKED]:
-        run.counters[ASKED] -= 1
-
-
-@machine_code
-def _change_free(nodes: Nodes, run: Run, row: int, sign: int) -> None:
-    """Release what a job has, or occupy it."""
-    free = nodes.levels.levels
-    nodes.counters[CHANGES] += 1
-    for part in range(run.first[row], run.first[row] + run.part_count[row]):
-        nodes.changed_at[run.parts[part, 0]] = nodes.counters[CHANGES]
-        for resource in range(free.shape[2]):
-            free[NOW, run.parts[part, 0], resource] += sign * run.parts[part, 1 + resource]
-
-
-@separate
-def _start(
-    factors: Factors, jobs: Jobs, limits: Limits, nodes: Nodes, run: Run, ticket: int, mode: int, now: int
-) -> None:
-    """Start a job with the allocation that was chosen; mirrors ``SlurmScheduler._start`` and ``on_start``."""
-    counters, row = run.counters, jobs.row[ticket]
-    run.first[row], run.part_count[row] = counters[PARTS], nodes.counters[CHOSEN]
-    for chosen in range(nodes.counters[CHOSEN]):
-        for column in range(run.parts.shape[1]):
-            run.parts[counters[PARTS], column] = nodes.chosen[chosen, column]
-        counters[PARTS] += 1
-    explain(run, row, now, 0)
-    run.state[row], run.start_time[row], run.mode[row] = RUNS, now, mode
-    run.part[row], run.class_[row] = jobs.part[ticket], jobs.class_[ticket]
-    counters[JOBS_WAITING] -= 1
-    _count_asked(run, row)
-    _change_free(nodes, run, row, MINUS)
-    run.events[counters[EVENTS]] = row
-    counters[EVENTS] += 1
-    expect(run.expected, counters[RUNNING], now + jobs.requested_time[row], row)
-    push(run.ends, counters[RUNNING], now + jobs.run_time[row], counters[STARTED], row)
-    run.running[0, row], run.running[1, row] = -1, counters[LAST_RUNNING]
-    if counters[LAST_RUNNING] >= 0:
-        run.running[0, counters[LAST_RUNNING]] = row
-    else:
-        counters[FIRST_RUNNING] = row
-    counters[LAST_RUNNING] = row
-    counters[RUNNING] += 1
-    counters[STARTED] += 1
-    billing = billing_of(factors, run, row, jobs.part[ticket])
-    begin_usage(jobs, factors, run, row, billing, now)
-    enter_start(limits, run, row, billing)
+        note_change(run)
+    if stops is not None:
+        rejoin_later(jobs, run, stops, now)
 
 
 # --- the past ----------------------------------------------------------------------------------------------
@@ -253,7 +215,14 @@ def _start(
 
 @separate
 def _repeat_past(
-    factors: Factors, jobs: Jobs, limits: Limits, nodes: Nodes, past: Past, run: Run, now: int
+    factors: Factors,
+    jobs: Jobs,
+    limits: Limits,
+    nodes: Nodes,
+    past: Past,
+    run: Run,
+    stops: Stops | None,
+    now: int,
 ) -> None:
     """Start the jobs whose starts are given, up to the time of the policy; mirrors ``Past.schedule``."""
     counters = run.counters
@@ -266,7 +235,7 @@ def _repeat_past(
     left = 0
     for place in range(counters[GIVEN_LEFT], counters[GIVEN]):
         if past.due[place]:
-            past.due[place] = not _is_over(factors, jobs, limits, nodes, past, run, place, now)
+            past.due[place] = not _is_over(factors, jobs, limits, nodes, past, run, stops, place, now)
             left += past.due[place]
     if now < past.at or counters[FAILED]:
         return
@@ -275,7 +244,7 @@ def _repeat_past(
     if left and past.strict:
         counters[FAILED] = 1
     counters[ACTING], counters[JUDGED] = 1, 0
-    _note_change(run)
+    note_change(run)
 
 
 @pasted
@@ -291,13 +260,14 @@ def _reject_of_past(jobs: Jobs, past: Past, run: Run) -> None:
 
 
 @separate
-def _is_over(
+def _is_over(  # noqa: PLR0913 - parts of the state
     factors: Factors,
     jobs: Jobs,
     limits: Limits,
     nodes: Nodes,
     past: Past,
     run: Run,
+    stops: Stops | None,
     place: int,
     now: int,
 ) -> bool:
@@ -309,7 +279,7 @@ def _is_over(
         return False
     if not _choose_given(jobs, nodes, past, run, place):
         return False
-    _start(factors, jobs, limits, nodes, run, past.ticket[place], READY, now)
+    start(factors, jobs, limits, nodes, run, stops, past.ticket[place], READY, now)
     return True
 
 
@@ -340,22 +310,39 @@ def _choose_given(jobs: Jobs, nodes: Nodes, past: Past, run: Run, place: int) ->
 
 @separate
 def _schedule(
-    clocks: Clocks, factors: Factors, jobs: Jobs, limits: Limits, nodes: Nodes, run: Run, now: int
+    clocks: Clocks,
+    factors: Factors,
+    jobs: Jobs,
+    limits: Limits,
+    nodes: Nodes,
+    run: Run,
+    stops: Stops | None,
+    now: int,
 ) -> None:
     """Run the loops that are due, and set the time of the next pass; mirrors ``SlurmScheduler.schedule``."""
     counters = run.counters
-    _refuse_for_ever(jobs, limits, run, now)
+    _refuse_for_ever(jobs, limits, run, stops, now)
+    if stops is not None and take_again(stops, now):
+        note_change(run)
     if calculate(clocks, factors, run, now):
         counters[UNPLANNED] = counters[UNSEEN_SOME] = 1
     regular = counters[UNSEEN_SOME] and _at_tick(clocks, now, clocks.sched_interval)
     soonest = max(clocks.begin, counters[MAIN_AT] + clocks.sched_min_interval)
     if regular or (counters[CHANGED] and not clocks.defer and now >= soonest):
-        put_in_order(jobs, factors, run)
-        _main_loop(clocks, factors, jobs, limits, nodes, run, regular, now)
+        _put_in_order(jobs, factors, run, stops)
+        _main_loop(clocks, factors, jobs, limits, nodes, run, stops, regular, now)
     if clocks.bf_interval and counters[UNPLANNED] and _at_tick(clocks, now, clocks.bf_interval):
-        put_in_order(jobs, factors, run)
-        _backfill(clocks, factors, jobs, limits, nodes, run, now)
-    counters[NEXT_PASS] = _next_pass(clocks, jobs, run, now)
+        _put_in_order(jobs, factors, run, stops)
+        _backfill(clocks, factors, jobs, limits, nodes, run, stops, now)
+    counters[NEXT_PASS] = _next_pass(clocks, jobs, run, stops, now)
+
+
+@pasted
+def _put_in_order(jobs: Jobs, factors: Factors, run: Run, stops: Stops | None) -> None:
+    """Let the list hold the waiting tickets in order."""
+    put_in_order(jobs, factors, run, stops)
+    if stops is not None:
+        put_preempting_first(jobs, run, stops)
 
 
 @machine_code
@@ -370,7 +357,7 @@ def _tick(clocks: Clocks, now: int, interval: int) -> int:
 
 
 @pasted
-def _next_pass(clocks: Clocks, jobs: Jobs, run: Run, now: int) -> int:
+def _next_pass(clocks: Clocks, jobs: Jobs, run: Run, stops: Stops | None, now: int) -> int:
     """Return the time of the next loop that can change anything [s]; mirrors ``SlurmScheduler._next``."""
     counters, found = run.counters, NEVER
     if counters[CHANGED] and not clocks.defer:
@@ -380,34 +367,49 @@ def _next_pass(clocks: Clocks, jobs: Jobs, run: Run, now: int) -> int:
         found = min(found, _tick(clocks, now, clocks.sched_interval))
     if counters[UNPLANNED] and clocks.bf_interval:
         found = min(found, _tick(clocks, now, clocks.bf_interval))
-    if counters[RUNNING] or counters[ARRIVED] < len(jobs.arrival_order):
+    ahead = counters[RUNNING] or counters[ARRIVED] < len(jobs.arrival_order)
+    if stops is not None:
+        ahead = ahead or next_return(stops.attempts) < NEVER
+        found = min(found, next_taking(stops, now))
+    if ahead:
         found = min(found, _tick(clocks, now, clocks.calc_period))
     return found
 
 
 @pasted
-def _refuse_for_ever(jobs: Jobs, limits: Limits, run: Run, now: int) -> None:
+def _refuse_for_ever(jobs: Jobs, limits: Limits, run: Run, stops: Stops | None, now: int) -> None:
     """Reject new jobs that limits hold for ever in all of their partitions."""
     counters = run.counters
     while counters[JUDGED] < counters[ARRIVED]:
         row = jobs.arrival_order[counters[JUDGED]]
         counters[JUDGED] += 1
-        if run.state[row] != WAITING:
-            continue
-        first, reason = jobs.first_ticket[row], 0
-        for ticket in range(first, first + jobs.tickets[row]):
-            found = reason_of(jobs, limits, run, ticket, now, True)
-            if ticket == first:
-                reason = found
-            if not found:
-                reason = 0
-        if reason:
-            explain(run, row, now, reason)
-            write_in_log(run, row, now)
-            run.state[row] = REJECTED
-            counters[JOBS_WAITING] -= 1
-            _count_asked(run, row)
-            _note_change(run)
+        _judge(jobs, limits, run, stops, row, now)
+    if stops is not None:
+        for place in range(stops.counters[REJOINED]):
+            _judge(jobs, limits, run, stops, stops.rejoined[place], now)
+        stops.counters[REJOINED] = 0
+
+
+@pasted
+def _judge(jobs: Jobs, limits: Limits, run: Run, stops: Stops | None, row: int, now: int) -> None:
+    """Reject a job if limits hold it for ever in all of its partitions."""
+    if run.state[row] != WAITING:
+        return
+    first, reason = jobs.first_ticket[row], 0
+    for ticket in range(first, first + jobs.tickets[row]):
+        found = reason_of(jobs, limits, run, ticket, now, True)
+        if ticket == first:
+            reason = found
+        if not found:
+            reason = 0
+    if reason:
+        explain(run, row, now, reason)
+        write_in_log(run, row, now)
+        run.state[row] = REJECTED
+        run.counters[JOBS_WAITING] -= 1
+        if stops is None or stops.first_start[row] < 0:
+            count_asked(run, row)
+        note_change(run)
 
 
 @machine_code
@@ -430,13 +432,14 @@ def _open_all(run: Run) -> None:
 
 
 @separate
-def _main_loop(
+def _main_loop(  # noqa: PLR0913 - parts of the state
     clocks: Clocks,
     factors: Factors,
     jobs: Jobs,
     limits: Limits,
     nodes: Nodes,
     run: Run,
+    stops: Stops | None,
     whole: bool,
     now: int,
 ) -> None:
@@ -466,25 +469,59 @@ def _main_loop(
         looked_at += 1
         if run.blocked[part] or not _may_start(jobs, limits, run, ticket, now):
             continue
-        closed += _start_or_close(factors, jobs, limits, nodes, run, ticket, now)
+        closed += _start_or_close(factors, jobs, limits, nodes, run, stops, ticket, now)
         if closed == len(run.blocked):
             break
 
 
 @pasted
 def _start_or_close(
-    factors: Factors, jobs: Jobs, limits: Limits, nodes: Nodes, run: Run, ticket: int, now: int
+    factors: Factors,
+    jobs: Jobs,
+    limits: Limits,
+    nodes: Nodes,
+    run: Run,
+    stops: Stops | None,
+    ticket: int,
+    now: int,
 ) -> bool:
     """Start a job if it fits; else close its partition, unless it lacks open nodes; return whether it did."""
-    part, number = jobs.part[ticket], jobs.need[ticket]
-    if choose_free(nodes, run, number):
+    part = jobs.part[ticket]
+    if _has_place_now(factors, jobs, limits, nodes, run, stops, ticket, now):
         run.counters[UNPLANNED] = 1
-        _start(factors, jobs, limits, nodes, run, ticket, READY, now)
+        start(factors, jobs, limits, nodes, run, stops, ticket, READY, now)
         return False
-    if lacks_open_nodes(nodes, run, part, number):
+    ready = True
+    if stops is not None:
+        ready = not awaits_ends(nodes, run, stops, part, now)
+    if ready and lacks_open_nodes(nodes, run, part, jobs.need[ticket]):
         return False
     _close(nodes, run, part)
     return True
+
+
+@pasted
+def _has_place_now(
+    factors: Factors,
+    jobs: Jobs,
+    limits: Limits,
+    nodes: Nodes,
+    run: Run,
+    stops: Stops | None,
+    ticket: int,
+    now: int,
+) -> bool:
+    """Return whether a job may start now, once it has stopped others if need be; its allocation is chosen.
+
+    Mirrors ``SlurmScheduler._place_now``.
+    """
+    if stops is None:
+        return choose_free(nodes, run, jobs.need[ticket])
+    shut_now(run, stops, now)
+    if choose_of(nodes, nodes.levels.levels[NOW], stops.shut, jobs.need[ticket]):
+        return True
+    made = makes_way(factors, jobs, limits, nodes, run, stops, ticket, now)
+    return bool(made and is_ready(nodes, stops, now))
 
 
 @pasted
@@ -497,19 +534,22 @@ def _close(nodes: Nodes, run: Run, part: int) -> None:
 
 @separate
 def _backfill(
-    clocks: Clocks, factors: Factors, jobs: Jobs, limits: Limits, nodes: Nodes, run: Run, now: int
+    clocks: Clocks,
+    factors: Factors,
+    jobs: Jobs,
+    limits: Limits,
+    nodes: Nodes,
+    run: Run,
+    stops: Stops | None,
+    now: int,
 ) -> None:
     """Give jobs their first places in one plan, and start those that are due; mirrors ``_backfill``."""
     counters, tested, started = run.counters, 0, 0
     counters[UNPLANNED] = 0
     _count_none(run)
-    candidates = _note_candidates(jobs, limits, nodes, run, now)
+    candidates = _note_candidates(jobs, limits, nodes, run, stops, now)
     if candidates:
-        make_plan(nodes, run, now)
-        if clocks.end_groups:
-            keep_planned(nodes, 0)
-        else:
-            begin_like_last(nodes, run, now, now + clocks.bf_window + 1)
+        _begin_plan(clocks, nodes, run, stops, now)
     for position in range(counters[LISTED]):
         ticket = run.listed[position]
         row = jobs.row[ticket]
@@ -522,52 +562,90 @@ def _backfill(
         tested += 1
         if clocks.bf_max_job_test and tested > clocks.bf_max_job_test:
             break
-        candidates = _without_late_ones(jobs, nodes, run, candidates, position, now)
+        candidates = _without_late_ones(jobs, nodes, run, stops, candidates, position, now)
         if candidates:
-            started += _plan(clocks, factors, jobs, limits, nodes, run, ticket, now)
+            started += _plan(clocks, factors, jobs, limits, nodes, run, stops, ticket, now)
             if clocks.bf_max_job_start and started >= clocks.bf_max_job_start:
                 break
+            if stops is not None and stops.counters[NEWS]:  # limits may hold fewer jobs now
+                stops.counters[NEWS] = 0
+                candidates = _note_candidates(jobs, limits, nodes, run, stops, now)
+
+
+@pasted
+def _begin_plan(clocks: Clocks, nodes: Nodes, run: Run, stops: Stops | None, now: int) -> None:
+    """Make the plan of a backfill."""
+    if stops is not None:
+        begin_stops_of_plan(nodes, stops)
+    make_plan(nodes, run, now)
+    if clocks.end_groups:
+        keep_planned(nodes, 0)
+    else:
+        begin_like_last(nodes, run, now, now + clocks.bf_window + 1)
 
 
 @separate
-def _plan(
+def _plan(  # noqa: PLR0913 - parts of the state
     clocks: Clocks,
     factors: Factors,
     jobs: Jobs,
     limits: Limits,
     nodes: Nodes,
     run: Run,
+    stops: Stops | None,
     ticket: int,
     now: int,
 ) -> bool:
     """Give a job its first place in the plan, and start it if that begins now; return whether it does."""
     length = jobs.requested_time[jobs.row[ticket]]
-    before = now + clocks.bf_window + 1
-    if clocks.end_groups:
-        start = first_place(nodes, jobs.need[ticket], length, now, before)
-    elif is_alike(nodes, jobs.need[ticket], ticket, length, now):
+    if not clocks.end_groups and _goes_on_alike(jobs, nodes, stops, ticket, length, now):
         return False
-    else:
-        start = place_like_last(nodes, jobs.need[ticket], ticket, length, now, before)
-    if start == NEVER:
-        if not clocks.end_groups:
-            keep_place(nodes, ticket, start)
+    begin = _first_begin(clocks, jobs, nodes, run, stops, ticket, now)
+    if stops is not None:
+        if begin > now and makes_way_in_plan(factors, jobs, limits, nodes, run, stops, ticket, now):
+            begin = now
+        begin += begin == now and not is_ready(nodes, stops, now)
+    if begin == NEVER and not clocks.end_groups:
+        keep_place(nodes, ticket, begin)
+    if begin - now > clocks.bf_window:
         return False
-    if start > now:
-        if clocks.end_groups:
-            start = place_with_a_group(nodes, run, jobs.need[ticket], length, start, now)
-        if start - now > clocks.bf_window:
-            return False
-        note_end(nodes, (start + length) // clocks.bf_resolution * clocks.bf_resolution)
-        reserve(clocks, nodes, start, start + length, now)
+    if begin > now:
+        note_end(nodes, (begin + length) // clocks.bf_resolution * clocks.bf_resolution)
+        reserve(clocks, nodes, begin, begin + length, now)
         if not clocks.end_groups:
-            keep_place(nodes, ticket, start)
+            keep_place(nodes, ticket, begin)
         return False
     run.counters[UNPLANNED] = 1
-    _start(factors, jobs, limits, nodes, run, ticket, BACKFILLED, now)
-    note_end(nodes, start + length)
-    occupy(nodes, start, start + length)
+    start(factors, jobs, limits, nodes, run, stops, ticket, BACKFILLED, now)
+    note_end(nodes, begin + length)
+    occupy(nodes, begin, begin + length)
     return True
+
+
+@pasted
+def _first_begin(
+    clocks: Clocks, jobs: Jobs, nodes: Nodes, run: Run, stops: Stops | None, ticket: int, now: int
+) -> int:
+    """Return when a job has its first place in the plan [s]."""
+    number, length = jobs.need[ticket], jobs.requested_time[jobs.row[ticket]]
+    before = now + clocks.bf_window + 1
+    if not clocks.end_groups:
+        return place_like_last(nodes, number, ticket, length, now, before)
+    begin = first_place(nodes, number, length, now, before)
+    if now < begin < NEVER:
+        begin = place_with_a_group(nodes, run, stops, number, length, begin, now)
+    return int(begin)
+
+
+@pasted
+def _goes_on_alike(jobs: Jobs, nodes: Nodes, stops: Stops | None, ticket: int, length: int, now: int) -> bool:
+    """Return whether a job has its place of the last plan, as all that were planned before it.
+
+    One that may stop others ends this.
+    """
+    if stops is not None and nodes.counters[ALIKE] and may_stop_some(jobs, stops, ticket):
+        end_last_plan(nodes, nodes.counters[LOOKED_AT])
+    return is_alike(nodes, jobs.need[ticket], ticket, length, now)
 
 
 @pasted
@@ -579,16 +657,18 @@ def _count_none(run: Run) -> None:
 
 
 @separate
-def _note_candidates(jobs: Jobs, limits: Limits, nodes: Nodes, run: Run, now: int) -> int:
+def _note_candidates(
+    jobs: Jobs, limits: Limits, nodes: Nodes, run: Run, stops: Stops | None, now: int
+) -> int:
     """Note the positions of the tickets that might start in a backfill, and return their number.
 
-    They fit the free machines, and no limit holds them.
+    They fit the free machines, or may stop others, and no limit holds them.
     """
     candidates = 0
     _open_all(run)
     for position in range(run.counters[LISTED]):
         ticket = run.listed[position]
-        if run.state[jobs.row[ticket]] != WAITING or not fits_free(nodes, run, jobs.need[ticket]):
+        if run.state[jobs.row[ticket]] != WAITING or not _might_start(jobs, nodes, run, stops, ticket):
             continue
         if not holds(jobs, limits, run, ticket, now):
             run.other[candidates] = position
@@ -597,8 +677,18 @@ def _note_candidates(jobs: Jobs, limits: Limits, nodes: Nodes, run: Run, now: in
     return candidates
 
 
+@pasted
+def _might_start(jobs: Jobs, nodes: Nodes, run: Run, stops: Stops | None, ticket: int) -> bool:
+    """Return whether a ticket fits the free machines, or may stop others."""
+    if stops is not None and may_stop_some(jobs, stops, ticket):
+        return True
+    return fits_free(nodes, run, jobs.need[ticket])
+
+
 @machine_code
-def _without_late_ones(jobs: Jobs, nodes: Nodes, run: Run, candidates: int, position: int, now: int) -> int:
+def _without_late_ones(
+    jobs: Jobs, nodes: Nodes, run: Run, stops: Stops | None, candidates: int, position: int, now: int
+) -> int:
     """Return the number of candidates without the last ones, which cannot start now beside what is planned.
 
     None is left if all are before a position. What a plan holds for jobs behind the last candidate changes
@@ -611,6 +701,8 @@ def _without_late_ones(jobs: Jobs, nodes: Nodes, run: Run, candidates: int, posi
         ticket = run.listed[last]
         row = jobs.row[ticket]
         length = jobs.requested_time[row]
+        if stops is not None and run.state[row] == WAITING and may_stop_some(jobs, stops, ticket):
+            return candidates
         if nodes.counters[CHECKED] == last and still_may_start(nodes, jobs.need[ticket], length, now):
             return candidates
         if run.state[row] == WAITING and may_start(nodes, jobs.need[ticket], length, now):

@@ -454,6 +454,17 @@ def _is_unplanned(nodes: Nodes, machine: int, end: int) -> bool:
 
 
 @machine_code
+def is_planned(nodes: Nodes, machine: int, begin: int, end: int) -> bool:
+    """Return whether a planned job has a machine between two times [s]."""
+    part = nodes.first_planned[machine]
+    while part >= 0 and nodes.planned[BEGIN, place_of(part)] < end:
+        if nodes.planned[END, place_of(part)] > begin:
+            return True
+        part = nodes.planned[FOLLOWING, place_of(part)]
+    return False
+
+
+@machine_code
 def _slot(nodes: Nodes, number: int) -> int:
     """Return the slot of a request; there is one for each, unless they are very many."""
     return number if number < nodes.slots.shape[1] else number % nodes.slots.shape[1]

@@ -23,6 +23,7 @@ from hpcsimkit.compiled.slurm_state import (
     Factors,
     Jobs,
     Run,
+    Stops,
 )
 from hpcsimkit.slurm.priority import LN2
 
@@ -236,18 +237,21 @@ def calculate(clocks: Clocks, factors: Factors, run: Run, now: int) -> bool:
 
 
 @machine_code
-def _set_key(jobs: Jobs, factors: Factors, run: Run, ticket: int) -> None:
+def _set_key(jobs: Jobs, factors: Factors, run: Run, stops: Stops | None, ticket: int) -> None:
     """Set the key of a ticket by tier and priority; mirrors ``Waiting.priorities``."""
     row, priority = jobs.row[ticket], 0
     if not factors.basic:
-        age = max(run.counters[CALCULATED_AT] - jobs.submit_time[row], 0) / factors.max_age
+        since = jobs.submit_time[row]
+        if stops is not None and not stops.rules.accrues:
+            since = stops.attempts.joined[row]
+        age = max(run.counters[CALCULATED_AT] - since, 0) / factors.max_age
         found = factors.age * min(age, 1.0) + factors.fair_share * run.fair[jobs.place[row]]
         priority = max(floor(found + jobs.standing[ticket]), 1)
     run.key[ticket] = (jobs.tier[jobs.part[ticket]] << TIER_DIGITS) - priority
 
 
 @separate
-def put_in_order(jobs: Jobs, factors: Factors, run: Run) -> None:
+def put_in_order(jobs: Jobs, factors: Factors, run: Run, stops: Stops | None) -> None:
     """Let the list hold the waiting tickets by tier, priority and job number; mirrors ``Waiting.in_order``.
 
     Tickets up to a position are in order since the last calculation; those after it are new.
@@ -257,21 +261,21 @@ def put_in_order(jobs: Jobs, factors: Factors, run: Run) -> None:
         ticket = listed[position]
         if run.state[jobs.row[ticket]] == WAITING:
             if position >= run.counters[UNSORTED]:
-                _set_key(jobs, factors, run, ticket)
+                _set_key(jobs, factors, run, stops, ticket)
             else:
                 in_order += 1
             listed[kept] = ticket
             kept += 1
     run.counters[LISTED] = kept
     if in_order < kept:
-        _sort(run, in_order, kept)
+        sort(run, in_order, kept)
         _merge(run, 0, in_order, kept)
     run.counters[UNSORTED] = kept
 
 
 @pasted
-def _sort(run: Run, first: int, last: int) -> None:
-    """Sort a part of the list: runs of increasing length are merged."""
+def sort(run: Run, first: int, last: int) -> None:
+    """Sort a part of the list by keys and numbers: runs of increasing length are merged."""
     width = 1
     while width < last - first:
         begin = first
@@ -315,3 +319,13 @@ def list_tickets(jobs: Jobs, run: Run, row: int) -> None:
     for ticket in range(jobs.first_ticket[row], jobs.first_ticket[row] + jobs.tickets[row]):
         run.listed[run.counters[LISTED]] = ticket
         run.counters[LISTED] += 1
+
+
+@separate
+def list_again(jobs: Jobs, run: Run, row: int) -> None:
+    """Add the tickets of a job that waits again to the list, unless they are in it since it was started."""
+    for position in range(run.counters[LISTED]):
+        if jobs.row[run.listed[position]] == row:
+            run.counters[UNSORTED] = 0  # as its age begins anew
+            return
+    list_tickets(jobs, run, row)

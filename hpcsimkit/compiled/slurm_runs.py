@@ -21,6 +21,7 @@ from hpcsimkit.results.held import HeldJobs
 from hpcsimkit.results.result import Result
 from hpcsimkit.slurm.accounts import PARENT
 from hpcsimkit.slurm.limits import OF_PAST
+from hpcsimkit.slurm.queue import records_of
 from hpcsimkit.slurm.requests import Requests
 from hpcsimkit.slurm.rules import Rules
 from hpcsimkit.slurm.scheduler import SlurmScheduler
@@ -49,10 +50,9 @@ def obstacles(setup: Setup, workload: Workload, cluster: Any, policy: Policy) ->
         yield "a partition has in_use or an order of its own"
     if not setup.restart.plain:
         yield f"it knows no checkpoints of Slurm as configured, found {setup.restart!r}"
-    if _preempts(policy.profile, workload, cluster):
-        yield "it knows no preemption of Slurm as configured, and jobs may stop others"
-    if policy.profile.clocks.completing:
-        yield "it knows no machines that are busy after the end of a job (completing)"
+    anew = setup.restart.preempted == "anew" and not setup.restart.cost
+    if not anew and preempts(policy.profile, workload, cluster):
+        yield f"it knows jobs of Slurm as configured that begin anew once stopped, found {setup.restart!r}"
     if any(each.shares == PARENT for each in policy.profile.associations.each):
         yield "it knows no Fairshare=parent"
     if policy.profile.limits and _counts_the_past(policy.profile):
@@ -62,7 +62,18 @@ def obstacles(setup: Setup, workload: Workload, cluster: Any, policy: Policy) ->
     yield from _obstacles_of_places(workload, cluster, policy.profile)
 
 
-def _preempts(profile: Rules, workload: Workload, partitions: Partitions) -> bool:
+def parts_of(simulation: Any) -> tuple[str, ...]:
+    """Return the parts of the kind of a run."""
+    stops = stops_jobs(simulation.policy.profile, simulation.workload, simulation.cluster)
+    return (loading.SLURM, loading.STOPS) if stops else (loading.SLURM,)
+
+
+def stops_jobs(profile: Rules, workload: Workload, partitions: Partitions) -> bool:
+    """Return whether jobs may be stopped for others, or machines are busy after the end of a killed job."""
+    return bool(profile.clocks.completing) or preempts(profile, workload, partitions)
+
+
+def preempts(profile: Rules, workload: Workload, partitions: Partitions) -> bool:
     """Return whether some jobs may be stopped for others."""
     if not profile.preempt:
         return False
@@ -119,14 +130,16 @@ def run(simulation: Any, cluster: Any, kind: str) -> Result:
     """
     simulate = loading.load(kind)
     from hpcsimkit.compiled import slurm_arrays as arrays
+    from hpcsimkit.compiled import slurm_stopping as stopping
     from hpcsimkit.compiled.slurm_loop import LACKS_SPACE, STUCK
     from hpcsimkit.compiled.slurm_past import past_of
     from hpcsimkit.compiled.slurm_state import ACTING, EVENTS, LOGGED, PASSES
+    from hpcsimkit.compiled.slurm_stopping import names_of
 
     began = time.perf_counter()
     setup, logged, profile = simulation.setup, simulation.workload, simulation.policy.profile
     workload = logged.killed_at_limit if setup.walltime == "kill" else logged
-    requests = Requests(profile, cluster, workload)
+    requests, stops = Requests(profile, cluster, workload), None
     tickets = arrays.tickets_of(requests)
     places = arrays.places_of(workload, cluster, tickets)
     clocks = arrays.clocks_of(profile, int(workload.submit_time.min()) if len(workload) else 0)
@@ -137,17 +150,20 @@ def run(simulation: Any, cluster: Any, kind: str) -> Result:
     factors = arrays.factors_of(profile.priority, requests)
     jobs = arrays.jobs_of(requests, tickets, workload, places.need, classes)
     state = arrays.new_run(clocks, jobs, requests.associations, profile.priority, places.most, nodes)
+    if loading.STOPS in kind.split("-"):
+        rules = stopping.preemption_of(profile, requests, tickets, jobs, records_of(workload))
+        state, stops = stopping.with_stops(rules, setup.restart, jobs, places.most, state)
     past = past_of(setup.begun, workload, cluster, tickets)
     if past is None:
         return _of_kernel(simulation)
     state.counters[ACTING] = setup.begun is None
-    while (code := simulate(clocks, factors, jobs, limits, nodes, past, state)) == LACKS_SPACE:
-        state = arrays.with_space(state)
+    while (code := simulate(clocks, factors, jobs, limits, nodes, past, state, stops)) == LACKS_SPACE:
+        state, stops = stopping.with_space(state, stops)
     if code == STUCK:
         return _of_kernel(simulation)
     started = state.start_time >= 0
-    started_in = np.array(["", *cluster.names])[state.part + 1]
-    return Result(
+    names = np.array(["", cluster.names[0]])[started.astype(np.int64)]
+    result = Result(
         workload=workload,
         policy=simulation.name,
         size=cluster.size,
@@ -158,7 +174,6 @@ def run(simulation: Any, cluster: Any, kind: str) -> Result:
         killed=logged.column("run_time") > workload.column("run_time"),
         seed=setup.seed,
         options=simulation.options,
-        seconds=time.perf_counter() - began,
         passes=int(state.counters[PASSES]),
         placements=placements_in(
             cluster.machines,
@@ -167,10 +182,13 @@ def run(simulation: Any, cluster: Any, kind: str) -> Result:
             state.part_count,
             state.events[: state.counters[EVENTS]],
         ),
-        started_in=started_in if cluster.is_whole else np.array(started_in.tolist(), dtype=np.str_),
+        started_in=names if cluster.is_whole else names_of(cluster, state.part),
         simulator="compiled",
         held=_held_jobs(state, reasons, LOGGED),
     )
+    if stops is not None:
+        result = stopping.with_attempts(result, setup.restart, cluster, state, stops)
+    return replace(result, seconds=time.perf_counter() - began)
 
 
 def _held_jobs(state: Run, reasons: list[str], logged: int) -> HeldJobs | None:

@@ -11,11 +11,15 @@ from typing import NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from hpcsimkit.compiled.attempts import Attempts, RestartRules
 from hpcsimkit.compiled.needs import Levels
 from hpcsimkit.compiled.state import Integers, Numbers
 
 UNSEEN, WAITING, RUNS, DONE, REJECTED = cast(tuple[int, ...], tuple(map(np.int64, range(5))))
 """States of jobs, as in :class:`~hpcsimkit.kernel.ledger.State`."""
+
+STOPPED = cast(int, np.int64(5))
+"""State of a job that was stopped, and waits again later."""
 
 (
     JOBS_WAITING,
@@ -520,3 +524,122 @@ class Past(NamedTuple):
     parts: Integers
     rejected: NDArray[np.uint8]
     due: NDArray[np.uint8]
+
+
+class Preemption(NamedTuple):
+    """Which jobs may be stopped for others, in which order, and what becomes of them.
+
+    Jobs have classes: the tiers of the partitions in which they are, or their QOS.
+
+    Attributes
+    ----------
+    by_tier : int
+        Whether the classes are tiers.
+    accrues : int
+        Whether the age of a job that was stopped goes on (``ACCRUE_ALWAYS``).
+    completing : int
+        Time from the end of a killed job until its machines take others [s]; 0 for none.
+    sets : int
+        Number of weights of machines.
+    may : array of uint8, shape (classes, classes)
+        Whether jobs of a class may stop those of another one.
+    kind : array of int64, shape (jobs,)
+        Number of the QOS of each job.
+    rank : array of int64, shape (classes,)
+        Rank of each class; jobs of the lowest one are stopped first.
+    requeues : array of uint8, shape (jobs,)
+        Whether each job waits again once it is stopped.
+    protected : array of uint8, shape (partitions,)
+        Partitions whose jobs are never stopped.
+    set_of : array of int64, shape (machines,)
+        Rank of the weight of each machine, the lowest one first.
+    record : array of int64, shape (tickets,)
+        Record of each ticket in Slurm's queue: those of an array in a partition have one.
+    """
+
+    by_tier: int
+    accrues: int
+    completing: int
+    sets: int
+    may: NDArray[np.uint8]
+    kind: Integers
+    rank: Integers
+    requeues: NDArray[np.uint8]
+    protected: NDArray[np.uint8]
+    set_of: Integers
+    record: Integers
+
+
+class Stops(NamedTuple):
+    """The state of what stops jobs, and of the jobs that were stopped.
+
+    Attributes
+    ----------
+    rules : Preemption
+        Rules by which jobs may be stopped.
+    restart : RestartRules
+        Rules of jobs that were stopped, which begin anew.
+    attempts : Attempts
+        The attempts of the jobs.
+    places : array of int64, shape (3, stops)
+        First part of the allocation of each attempt that was stopped, number of parts, and partition.
+    first_start : array of int64, shape (jobs,)
+        Start of the first attempt of each job [s]; -1 before.
+    given_up : array of int64, shape (jobs,)
+        Time at which each job was stopped for good [s]; -1 if it was not.
+    present : array of int64, shape (classes,)
+        Number of running jobs of each class that may be stopped.
+    until, waits : array of int64, shape (machines,) and (jobs,)
+        Time until which each machine takes no job as others are being ended there, and until which each job
+        waits for those that it has stopped [s].
+    shut : array of uint8, shape (machines,)
+        Machines that the job for which others may be stopped cannot use now.
+    candidates, overlap : array of int64, shape (jobs,)
+        The running jobs that may be stopped for a job, and how many of its machines each has.
+    marked : array of uint8, shape (machines,)
+        Space for marks of the machines that were found.
+    chosen : array of int64, shape (machines, 1 + resources)
+        Space for the allocation that was chosen before.
+    rejoined : array of int64, shape (jobs,)
+        Jobs that wait again since the last pass.
+    rank, follows : array of int64, shape (tickets,)
+        Position of each ticket in the order by keys, and the next ticket of its record, -1 for none.
+    merged : array of int64, shape (tickets,)
+        Space to sort tickets.
+    last_of, listed_at : array of int64, shape (records,)
+        Last ticket of each record in the queue, and number of the order for which it is known.
+    wait : array of uint8, shape (classes,)
+        Whether jobs of each class wait.
+    counters : array of int64
+        At the positions named below: number of jobs that wait again since the last pass; whether jobs have
+        been stopped since the plan was made, which holds them still, and since it was looked at for
+        candidates; number of changes of the free machines when it was made; number of orders; and the largest
+        number of parts that all tickets have together.
+    """
+
+    rules: Preemption
+    restart: RestartRules
+    attempts: Attempts
+    places: Integers
+    first_start: Integers
+    given_up: Integers
+    present: Integers
+    until: Integers
+    waits: Integers
+    shut: NDArray[np.uint8]
+    candidates: Integers
+    overlap: Integers
+    marked: NDArray[np.uint8]
+    chosen: Integers
+    rejoined: Integers
+    rank: Integers
+    follows: Integers
+    merged: Integers
+    last_of: Integers
+    listed_at: Integers
+    wait: NDArray[np.uint8]
+    counters: Integers
+
+
+REJOINED, OUTDATED, NEWS, PLANNED_AT, ORDERS, MOST_PARTS, STOP_COUNTERS = range(7)
+"""Positions in :attr:`Stops.counters`."""

@@ -479,7 +479,7 @@ def _parts(simulation: Parameters) -> tuple[str, ...]:
     """Return the optional parts of the state that a run needs; each combination is compiled on its own."""
     whole = _whole_of(simulation.policy)
     if whole is slurm_runs:
-        return (loading.SLURM,)
+        return slurm_runs.parts_of(simulation)
     if whole is replanned:
         on_nodes = isinstance(_whole(simulation.cluster), Nodes)
         return (loading.REPLANNING,) if on_nodes else (loading.REPLANNING, "machines")

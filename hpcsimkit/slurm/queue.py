@@ -12,6 +12,7 @@ from hpcsimkit.cluster.partitions import Partitions
 from hpcsimkit.jobs.job import Job
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.system import System
+from hpcsimkit.slurm.accounts import Qos
 from hpcsimkit.slurm.limits import Ask
 from hpcsimkit.slurm.order import preempting_first
 from hpcsimkit.slurm.plan import Ticket
@@ -20,7 +21,7 @@ from hpcsimkit.slurm.requests import Requests
 from hpcsimkit.slurm.rules import Rules
 from hpcsimkit.slurm.tres import NODES
 
-__all__ = ["Waiting"]
+__all__ = ["Waiting", "records_of", "requeues"]
 
 Integers = NDArray[np.int64]
 
@@ -48,7 +49,7 @@ class Waiting:
         self._state = np.frombuffer(system.ledger.state, dtype=np.uint8)
         self._since = workload.column("submit_time").astype(np.int64).copy()
         self._asks: dict[tuple[int, int], Ask] = {}
-        self._record = _records(workload)
+        self._record = records_of(workload)
         by_qos = profile.preempt == "qos"
         self._preempting = {
             name: frozenset(qos.preempts) for name, qos in profile.qos.items() if by_qos and qos.preempts
@@ -143,10 +144,7 @@ class Waiting:
 
     def requeues(self, job: Job) -> bool:
         """Return whether a job that is stopped waits again; else it is lost."""
-        qos, mode = self._requests.qos[job.index], self._profile.preempt_mode
-        if self._profile.preempt == "qos" and qos is not None and qos.mode in ("requeue", "cancel"):
-            mode = qos.mode
-        return mode != "cancel"
+        return requeues(self._profile, self._requests.qos[job.index])
 
     # --- priority ------------------------------------------------------------------------------------------
 
@@ -222,7 +220,15 @@ class Waiting:
         return np.array([place for each in first for place in places_of[each]], dtype=np.int64)
 
 
-def _records(workload: Workload) -> Integers:
+def requeues(profile: Rules, qos: Qos | None) -> bool:
+    """Return whether a job of a QOS that is stopped waits again; else it is lost."""
+    mode = profile.preempt_mode
+    if profile.preempt == "qos" and qos is not None and qos.mode in ("requeue", "cancel"):
+        mode = qos.mode
+    return mode != "cancel"
+
+
+def records_of(workload: Workload) -> Integers:
     """Return the record of each job in Slurm's queue: tasks of an array, such as 7_1 and 7_2, have one."""
     if "id" not in workload.labels:
         return np.arange(len(workload))

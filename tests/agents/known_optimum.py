@@ -51,9 +51,9 @@ PRESETS = {
     each.algorithm: each
     for each in (
         Preset("dras-dql", 30_000),
-        Preset("dras-pg", 200_000),
-        Preset("dras-a2c", 150_000),
-        Preset("dras-ppo", 100_000),
+        Preset("dras-pg", 240_000),
+        Preset("dras-a2c", 180_000),
+        Preset("dras-ppo", 80_000),
         Preset("ppo", 200_000),
         Preset("a2c", 400_000),
         Preset("pg", 500_000),

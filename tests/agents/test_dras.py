@@ -479,6 +479,22 @@ def test_an_agent_goes_on_learning_from_what_it_knows() -> None:
     assert second.network() == agent.network, "with a rate of 0 nothing moves"
 
 
+def test_the_learning_rate_falls_to_zero_over_a_training() -> None:
+    """Job sets of 40 decisions: the rate of each is that of the share of 100 decisions that is left."""
+    rates = []
+
+    class Watched(DrasPG):
+        def learn(self, steps: Steps) -> dict[str, float]:
+            rates.append(self.optimiser.param_groups[0]["lr"])
+            return super().learn(steps)
+
+    settings = DrasPGSettings(
+        total_timesteps=100, hidden=(8, 4), learning_rate=0.5, annealed=True, instances=1000
+    )
+    Watched(environment(), settings, seed=1).train()
+    assert rates == pytest.approx([0.5, 0.5 * 0.6, 0.5 * 0.2])
+
+
 def test_layers_are_in_proportion_to_the_nodes() -> None:
     learner = trainer("dras-pg", hidden=())
     learner.begin()

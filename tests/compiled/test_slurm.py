@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -308,8 +309,8 @@ def test_each_order_and_fair_share_is_that_of_simpy(monkeypatch: pytest.MonkeyPa
         compared["fair shares"] += len(set(run.fair.tolist())) > 2
         return due
 
-    def put_in_order(jobs: Any, factors: Any, run: Any) -> None:
-        sorting(jobs, factors, run)
+    def put_in_order(jobs: Any, factors: Any, run: Any, stops: Any) -> None:
+        sorting(jobs, factors, run, stops)
         tickets = run.listed[: run.counters[LISTED]]
         order = tuple(zip(jobs.row[tickets].tolist(), jobs.part[tickets].tolist(), strict=True))
         assert (int(run.counters[CALCULATED_AT]), order) in orders
@@ -329,12 +330,12 @@ def test_each_order_and_fair_share_is_that_of_simpy(monkeypatch: pytest.MonkeyPa
 # --- begun runs --------------------------------------------------------------------------------------------
 
 
-def check_begun(seed: int) -> None:
+def check_begun_of(seed: int, made: Callable[[int], Day]) -> None:
     """A run goes on from a time: with all jobs, or with those that had not ended, as advice needs it."""
-    draws, day = Draws(seed), day_of(seed)
+    draws, day = Draws(seed), made(seed)
     if not len(day.jobs):
         return
-    whole = both(day.profile, day.jobs, walltime=day.walltime)
+    whole = both(replace(day.profile, preempt=""), day.jobs, walltime=day.walltime)
     first, last = int(day.jobs.submit_time.min()), int(day.jobs.submit_time.max())
     at = int(draws.rng.integers(first, last + 1))
     given = begun_in(whole, at)
@@ -373,6 +374,10 @@ def error_of(day: Day, **options: Any) -> str:
     except (ScheduleError, StalledError) as error:
         return str(error)
     return ""
+
+
+def check_begun(seed: int) -> None:
+    check_begun_of(seed, day_of)
 
 
 BEGUN = given(st.integers(0, 2**32))
@@ -415,14 +420,15 @@ def test_given_jobs_that_need_the_same_nodes(
 # --- futures -----------------------------------------------------------------------------------------------
 
 
-def check_futures(seed: int) -> None:
+def check_futures_of(seed: int, made: Callable[[int], Day]) -> None:
     """Futures of one moment, which share jobs and past and end early, are runs from that moment on."""
-    draws, day = Draws(seed), busy(seed)
+    draws, day = Draws(seed), made(seed)
     if not len(day.jobs):
         return
     tree = Requests(day.profile, day.profile.partitions, day.jobs).associations  # of all users of the log
     profile = replace(day.profile, associations=tree)
-    case = Case.of(day.jobs, profile.policy, profile.partitions, walltime=day.walltime)
+    options = {**profile.options, "walltime": day.walltime}
+    case = Case.of(day.jobs, profile.policy, profile.partitions, **options)
     futures = Futures(case, case.run(), recorded=draws.one(True, False))
     at = draws.one(*day.jobs.submit_time.tolist()) + draws.one(0, 1, 30)
     moment = futures.moment(at)
@@ -431,7 +437,9 @@ def check_futures(seed: int) -> None:
     begun = futures._begun(moment)
     policy = futures._policy
     assert isinstance(policy, SlurmScheduler)
-    futures.__dict__["_slurm"] = SlurmFutures(policy.profile, profile.partitions, day.jobs)
+    futures.__dict__["_slurm"] = SlurmFutures(
+        policy.profile, profile.partitions, day.jobs, case.setup.restart
+    )
     prepared = futures._prepared(moment, begun)
     assert prepared is not None
     longest = futures._longest(moment)
@@ -445,6 +453,10 @@ def check_futures(seed: int) -> None:
         except StalledError:
             continue  # all jobs that are asked for may have started before
         np.testing.assert_array_equal(found, expected)
+
+
+def check_futures(seed: int) -> None:
+    check_futures_of(seed, busy)
 
 
 test_random_futures = uncompiled(examples(1)(given(st.integers(0, 2**32))(check_futures)))
@@ -542,24 +554,6 @@ def test_what_it_does_not_know_is_refused_by_name() -> None:
     assert "it knows no licenses" in refusal(made, licensed, licenses={"x": 1})
     steep = replace(made, priority=Multifactor(age=2**40))
     assert refusal(steep, jobs) == "its priorities are too large"
-
-
-def test_preemption_is_refused_if_jobs_may_stop_others() -> None:
-    made, jobs, _ = small_day()
-    by_qos = replace(made, preempt="qos", preempt_mode="requeue")
-    reason = "it knows no preemption of Slurm as configured, and jobs may stop others"
-    assert refusal(by_qos, jobs) == reason
-    both(by_qos, jobs.select([0, 2]))  # of the QOS that stops nobody
-    assert refusal(replace(made, preempt="partition_prio"), jobs) == reason
-    level = [replace(part, priority=1) for part in made.partitions.parts]
-    flat = replace(made, preempt="partition_prio", partitions=replace(made.partitions, parts=level))
-    both(flat, jobs)
-
-
-def test_machines_that_are_busy_after_the_end_of_a_job_are_refused() -> None:
-    made, jobs, _ = small_day()
-    slow = replace(made, clocks=replace(made.clocks, completing=30))
-    assert refusal(slow, jobs) == "it knows no machines that are busy after the end of a job (completing)"
 
 
 def test_one_partition_over_the_whole_cluster_begins_with_running_jobs() -> None:

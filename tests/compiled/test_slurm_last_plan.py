@@ -50,7 +50,7 @@ STEPS = (
     (slurm_last_plan, "_again_on_one"),
     (slurm_last_plan, "_again_on_several"),
     (slurm_last_plan, "_search_from"),
-    (slurm_last_plan, "_end_last_plan"),
+    (slurm_last_plan, "end_last_plan"),
     (slurm_limits, "reason_of"),
 )
 """Steps that the drawn days should take besides."""

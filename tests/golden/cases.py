@@ -47,7 +47,8 @@ from hpcsimkit.results.residue import Residue
 from hpcsimkit.results.result import Result
 from hpcsimkit.results.validation import Validation
 from hpcsimkit.results.wait_causes import WaitCauses
-from tests.compiled.test_slurm import day_of
+from tests.compiled.test_slurm import Day, day_of
+from tests.compiled.test_slurm_stops import stopping_day
 from tests.golden import logs
 from tests.golden.files import files
 from tests.golden.seldom import made_seldom, told, wrong
@@ -380,14 +381,16 @@ def runs() -> Iterator[tuple[str, Callable[[], Made]]]:
         yield f"slurm day {seed}", _slurm_day(seed)
         if seed % 4 == 0:
             yield f"slurm day {seed}, begun", _slurm_begun(seed)
+    for seed in range(STOPPING_DAYS):
+        yield f"slurm day with stops {seed}", _slurm_day(seed, stopping_day)
 
 
-SLURM_DAYS = 80
+SLURM_DAYS, STOPPING_DAYS = 80, 30
 
 
-def _slurm_day(seed: int) -> Callable[[], Made]:
+def _slurm_day(seed: int, day_of_seed: Callable[[int], Day] = day_of) -> Callable[[], Made]:
     def made() -> Made:
-        day = day_of(seed)
+        day = day_of_seed(seed)
         options = {"cluster": day.profile.partitions, "walltime": day.walltime, **day.profile.options}
         return day.jobs, day.profile.policy, options
 

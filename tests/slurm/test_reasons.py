@@ -15,7 +15,7 @@ from hpcsimkit.experiments.comparison.case import Case
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.job_gates import ArrayLimits
 from hpcsimkit.slurm.order import preempting_first
-from hpcsimkit.slurm.queue import _records
+from hpcsimkit.slurm.queue import records_of
 from hpcsimkit.slurm.reasons import ARRAY_LIMIT, CLOSED, NONE, PRIORITY, RESERVED, RESOURCES, UNAVAILABLE
 from tests.slurm.small import CONF, jobs, profile, run
 
@@ -288,8 +288,8 @@ def test_a_merge_sort_by_preemption_and_rank(qos: list[str], ranks: list[int], o
 def test_the_tasks_of_an_array_are_one_record() -> None:
     columns = {"submit_time": [0] * 4, "run_time": [9] * 4, "nodes": [1] * 4, "id": [0, 1, 2, 3]}
     named = Workload(columns, machine_size=1, labels={"id": ("7_2", "8", "7_10", "7")})
-    assert _records(named).tolist() == [0, 1, 0, 0]
-    assert _records(Workload(columns, machine_size=1)).tolist() == [0, 1, 2, 3]
+    assert records_of(named).tolist() == [0, 1, 0, 0]
+    assert records_of(Workload(columns, machine_size=1)).tolist() == [0, 1, 2, 3]
 
 
 def test_a_job_that_may_preempt_comes_first(tmp_path: Path) -> None:

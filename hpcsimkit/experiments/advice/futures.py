@@ -139,7 +139,7 @@ class Futures:
             return None
         from hpcsimkit.compiled.slurm_futures import SlurmFutures
 
-        return SlurmFutures(policy.profile, cluster, self._jobs)
+        return SlurmFutures(policy.profile, cluster, self._jobs, setup.restart)
 
     @cached_property
     def _remembers(self) -> bool:

@@ -1,0 +1,183 @@
+"""Slurm as configured whose jobs are stopped for others: equal attempts, placements and reasons on both simulators."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hpcsimkit.cluster.partitions import Partitions
+from hpcsimkit.compiled import slurm_stopping
+from hpcsimkit.jobs.workload import Workload
+from hpcsimkit.kernel.ledger import Mode
+from hpcsimkit.kernel.restart import Restart
+from hpcsimkit.results.attempts import Outcome
+from hpcsimkit.results.result import Result
+from hpcsimkit.slurm.accounts import Qos
+from tests.compiled.test_equality import uncompiled
+from tests.compiled.test_slurm import (
+    ACCOUNTS,
+    GIB,
+    KINDS,
+    RESOURCES,
+    USERS,
+    Day,
+    Draws,
+    both,
+    check_begun_of,
+    check_futures_of,
+    day_of,
+    day_of_slurm,
+    read_day,
+)
+from tests.drawn import examples
+
+PREEMPTS = {"high": ("low", "normal"), "normal": ("low",), "low": ()}
+"""QOS that each QOS may preempt, as a rule."""
+
+
+def stopping_day(seed: int) -> Day:
+    """Return a day on which long jobs of all QOS may be stopped by QOS, or by tiers."""
+    day, draws = day_of(seed), Draws(seed + 1)
+    made = day.profile
+    qos = {
+        name: replace(
+            made.qos.get(name, Qos(name)),
+            preempts=draws.seldom(PREEMPTS.get(name, ()), (), *PREEMPTS.values()) if name != "low" else (),
+            mode=draws.one("cluster", "cluster", "requeue", "cancel"),
+        )
+        for name in ("normal", "high", "low", "part")
+    }
+    tiers = draws.rng.permutation(4).tolist()
+    parts = [
+        replace(part, priority=tiers[place] if draws.one(True, True, False) else 1, max_time=None)
+        for place, part in enumerate(made.partitions.parts)
+    ]
+    partitions = replace(made.partitions, parts=parts)
+    made = replace(
+        made,
+        partitions=partitions,
+        preempt=draws.one("qos", "partition_prio"),
+        preempt_mode=draws.one("requeue", "requeue", "cancel"),
+        qos=qos,
+        protected=frozenset(draws.seldom([], draws.some(partitions.names))),
+        node_weights={name: draws.one(1, 1, 2, 3) for name in made.machines.names},
+        clocks=replace(
+            made.clocks,
+            completing=draws.one(0, 0, 5),
+            end_groups=draws.one(True, False),
+            defer=draws.one(False, True),
+        ),
+        limits=draws.seldom(False, True),
+    )
+    return Day(made, long_jobs(draws, partitions), day.walltime)
+
+
+def long_jobs(draws: Draws, partitions: Partitions) -> Workload:
+    """Return jobs in bursts, with long run times, most of which ask for little else than CPUs."""
+    rng, count = draws.rng, int(draws.rng.integers(8, 40))
+    lists = (*partitions.names, ",".join(partitions.names), ",".join(draws.some(partitions.names)))
+    run_time = rng.choice([5, 61, 300, 300, 1000], count)
+    columns = {
+        "submit_time": np.cumsum(rng.choice([0, 0, 1, 7, 40, 90], count)) + draws.one(0, 1000),
+        "run_time": run_time,
+        "requested_time": np.maximum(run_time + rng.choice([-30, 0, 30, 200], count), 1),
+        "nodes": np.where(rng.random(count) < 0.3, rng.integers(1, 4, count), 1),
+        "cpus": rng.choice([1, 2, 2, 4], count),
+        "gpus": rng.choice([0, 0, 0, 0, 1], count),
+        "memory": rng.choice([1, 4], count, p=[0.9, 0.1]) * GIB // 4,
+        "spread": np.where(rng.random(count) < 0.1, 1, -1),
+        "exclusive": np.where(rng.random(count) < 0.1, 1, -1),
+        "user": rng.integers(0, len(USERS), count),
+        "group": rng.integers(0, len(ACCOUNTS), count),
+        "qos": rng.integers(-1, len(KINDS), count),
+        "partition": rng.integers(0, len(lists), count),
+    }
+    labels = {"user": USERS, "group": ACCOUNTS, "qos": KINDS, "partition": lists}
+    if draws.seldom(False, True):  # tasks of arrays, which are one record
+        columns["id"] = rng.permutation(count) + 1
+        labels["id"] = ("", *(f"{place // 3}_{place % 3}" for place in range(count)))
+    found = Workload(columns, resources=RESOURCES, labels=labels)
+    return found.select(np.flatnonzero(partitions.admitted(found).any(axis=0)))
+
+
+def run(day: Day, delay: int = 120) -> Result:
+    """Compare both simulators, and return the result."""
+    restart = Restart(preempted="anew", delay=delay)
+    return both(day.profile, day.jobs, walltime=day.walltime, restart=restart)
+
+
+def check(seed: int) -> None:
+    delays = (120, 30, 7) if (day := stopping_day(seed)).profile.clocks.completing else (120, 30, 0)
+    run(day, Draws(seed).one(*delays))
+
+
+@pytest.fixture
+def little_space(monkeypatch: pytest.MonkeyPatch) -> None:
+    """There has to be more space for stopped attempts."""
+    monkeypatch.setattr(slurm_stopping, "SPACE", 0)
+
+
+SEEDS = given(st.integers(0, 2**32))
+test_random_days = uncompiled(pytest.mark.usefixtures("little_space")(examples(2)(SEEDS(check))))
+test_many_random_days = pytest.mark.slow(settings(max_examples=10_000)(SEEDS(check)))
+
+
+@uncompiled
+@pytest.mark.usefixtures("little_space")
+def test_jobs_are_stopped_on_such_days() -> None:
+    """Among some days are all kinds of stops: in both loops, for good or not, of jobs that had started in both."""
+    found: Counter[str] = Counter()
+    for seed in range(50):
+        day = stopping_day(seed)
+        found.update(kinds_of_stops(day, run(day)))
+    assert (
+        min(found[kind] for kind in ("main", "backfill", "lost", "again", "twice", "late", "qos", "tiers"))
+        > 1
+    )
+
+
+def kinds_of_stops(day: Day, result: Result) -> Iterator[str]:
+    """Yield the kinds of what happens in a run."""
+    attempts = result.attempts
+    if attempts is None:
+        return
+    stopped = attempts.outcome == Outcome.PREEMPTED
+    at = attempts.end_time[stopped]
+    for mode, name in ((Mode.READY, "main"), (Mode.BACKFILLED, "backfill")):
+        if np.isin(at, attempts.start_time[attempts.mode == mode]).any():
+            yield name
+    last = np.flatnonzero(np.diff(attempts.job, append=-1))
+    yield "lost" if stopped[last].any() else "again"
+    if (np.bincount(attempts.job[stopped]) > 1).any():
+        yield "twice"
+    if day.profile.clocks.completing:
+        yield "late"
+    yield "qos" if day.profile.preempt == "qos" else "tiers"
+
+
+@uncompiled
+@pytest.mark.parametrize("seed", range(5))
+def test_begun_runs_and_futures(seed: int) -> None:
+    check_begun_of(seed, stopping_day)
+    check_futures_of(seed, stopping_day)
+
+
+@pytest.mark.slow
+@settings(max_examples=2_000)
+@SEEDS
+def test_many_random_begun_runs_and_futures(seed: int) -> None:
+    check_begun_of(seed, stopping_day)
+    check_futures_of(seed, stopping_day)
+
+
+def test_the_shared_day(shared: Path, tmp_path: Path) -> None:
+    """Compiled: the day of a real Slurm, with its preemption."""
+    made = day_of_slurm(shared, tmp_path)
+    assert len(both(made, read_day(shared, made))) > 300
