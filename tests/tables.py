@@ -339,13 +339,13 @@ TABLES: Mapping[str, Callable[[], Table]] = {
     "optima": partial(of_optima, OF_THE_KIT),
     "optima-of-dras": partial(of_optima, OF_DRAS),
     "dras-times": of_dras_times,
+    "generic-models": of_generic_models,
     **{f"guards-{log}": partial(of_guards, log) for log in ("KTH-SP2", "SDSC-SP2")},
 }
 """Functions that simulate the tables, by name."""
 
 FURTHER: Mapping[str, Callable[[], Table]] = {
     "cush-kavg": of_kavg,
-    "generic-models": of_generic_models,
     "queue-depths": of_queue_depths,
     "optima-of-seats": partial(of_optima_of_seats, "SEAT_PRESETS"),
     "optima-of-masked-ppo": partial(of_optima_of_seats, "AS_PUBLISHED"),

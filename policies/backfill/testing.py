@@ -124,7 +124,7 @@ class HoleTests(Tester):
                 raise UsageError(f"tests: {name} needs a share above 0, at most 1, found {value!r}")
         allowed = np.ones(len(workload), dtype=np.bool_)
         if self.restartable is not None:
-            if self.restartable not in workload.columns:
+            if not isinstance(self.restartable, str) or self.restartable not in workload.columns:
                 raise UsageError(f"tests: the log has no column {self.restartable!r}")
             allowed &= workload.column(self.restartable) != 0
         if self.largest < 1:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import compress
+from numbers import Real
 from operator import attrgetter
 
+from hpcsimkit.errors import UsageError
 from hpcsimkit.jobs.job import Job
 from hpcsimkit.kernel.decision import Answering, Decision
 from hpcsimkit.kernel.policy import Backfiller, Order
@@ -64,8 +66,18 @@ class PublishedEASY(SettlingBackfiller):
         self.skips_after_start = skips_after_start
 
     def reset(self, system: System) -> None:
-        """Discard the reservation."""
+        """Check the parameters, and discard the reservation.
+
+        Raises
+        ------
+        UsageError
+            A parameter is invalid.
+        """
+        if not (isinstance(self.relax, Real) and self.relax >= 0):
+            raise UsageError(f"published-easy: relax needs a number, at least 0, found {self.relax!r}")
         if self.candidates is not None:
+            if not isinstance(self.candidates, Order):
+                raise UsageError(f"published-easy: candidates needs an order, found {self.candidates!r}")
             self.candidates.reset(system)
         self._head: Job | None = None
         self._before = 0.0

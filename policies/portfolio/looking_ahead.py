@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -91,7 +91,8 @@ class LookingAhead(Order):
             if not (isinstance(value, int) and value >= 1):
                 raise UsageError(f"looking-ahead: {name} needs a whole number of at least 1, found {value!r}")
         check_objective("looking-ahead", self.objective)
-        self._portfolio = list(portfolio() if self.orders is None else self.orders)
+        given = portfolio() if self.orders is None else self.orders
+        self._portfolio = list(given) if isinstance(given, Iterable) else []
         if not self._portfolio or not all(isinstance(order, Order) for order in self._portfolio):
             raise UsageError(f"looking-ahead: a sequence of orders is needed, found {self.orders!r}")
         for order in self._portfolio:

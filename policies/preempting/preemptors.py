@@ -101,6 +101,8 @@ class PreemptLowerTiers(Preemptor):
             raise UsageError(f"preemptor: first needs one of {', '.join(FIRST)}, found {self.first!r}")
         if self.mode not in MODES:
             raise UsageError(f"preemptor: mode needs one of {', '.join(MODES)}, found {self.mode!r}")
+        if not isinstance(self.by, str):
+            raise UsageError(f"preemptor: by needs the name of a column, found {self.by!r}")
         for name in ("exempt_time", "grace_time"):
             value = getattr(self, name)
             if not isinstance(value, int) or value < 0:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
+from numbers import Real
 from operator import add, sub
 from typing import Any, Literal
 
@@ -230,14 +231,17 @@ class LAS(Replanning):
 
     def check(self) -> None:
         """Raise a UsageError if a parameter is invalid."""
-        limits = list(self.thresholds)
-        if not limits or limits[0] <= 0 or any(after <= before for before, after in pairwise(limits)):
+        limits = list(self.thresholds) if isinstance(self.thresholds, Iterable) else []
+        rising = all(isinstance(each, Real) for each in limits) and all(
+            before < after for before, after in pairwise([0, *limits])
+        )
+        if not limits or not rising:
             raise UsageError(f"las: thresholds need increasing positive numbers, found {self.thresholds!r}")
         if self.by not in ("area", "time"):
             raise UsageError(f"las: by needs 'area' or 'time', found {self.by!r}")
         if self.demotion not in ("published", "exact"):
             raise UsageError(f"las: demotion needs 'published' or 'exact', found {self.demotion!r}")
-        if not self.promote >= 0:
+        if not (isinstance(self.promote, Real) and self.promote >= 0):
             raise UsageError(f"las: promote needs a number, at least 0, found {self.promote!r}")
 
     def reset(self, system: System) -> None:

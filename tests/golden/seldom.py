@@ -335,7 +335,9 @@ def _outcome(kind: str, name: str, parameter: str, value: Any) -> str:
         policy = make(f"{before}{name}({parameter}={text})")
         return str(Simulation(FEW, policy, simulator="simpy").run().start_time.tolist())
     except HpcsimkitError as error:
-        return str(error)
+        message = str(error)
+        assert ".py:" not in message, f"{name}({parameter}={text}) ends in an error of Python: {message}"
+        return message
 
 
 def _observed(made: Callable[[], Made], text_of: Callable[[Result], str]) -> str:
