@@ -143,6 +143,16 @@ def test_jobs_are_stopped_on_such_days() -> None:
     )
 
 
+@uncompiled
+@pytest.mark.usefixtures("little_space")
+def test_machines_of_killed_jobs_take_none_for_some_time() -> None:
+    """Nor in plans: with seeds 441, 468 and 471 a job would otherwise be planned there after others are stopped."""
+    for seed in range(440, 472):
+        day, draws = stopping_day(seed), Draws(seed)
+        clocks = replace(day.profile.clocks, completing=draws.one(5, 20))
+        run(day._replace(profile=replace(day.profile, clocks=clocks)), draws.one(120, 30))
+
+
 def kinds_of_stops(day: Day, result: Result) -> Iterator[str]:
     """Yield the kinds of what happens in a run."""
     attempts = result.attempts
