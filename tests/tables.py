@@ -338,6 +338,7 @@ TABLES: Mapping[str, Callable[[], Table]] = {
     "tester": partial(of_seats, TESTERS),
     "optima": partial(of_optima, OF_THE_KIT),
     "optima-of-dras": partial(of_optima, OF_DRAS),
+    "optima-of-seats": partial(of_optima_of_seats, "SEAT_PRESETS"),
     "dras-times": of_dras_times,
     "generic-models": of_generic_models,
     **{f"guards-{log}": partial(of_guards, log) for log in ("KTH-SP2", "SDSC-SP2")},
@@ -347,7 +348,6 @@ TABLES: Mapping[str, Callable[[], Table]] = {
 FURTHER: Mapping[str, Callable[[], Table]] = {
     "cush-kavg": of_kavg,
     "queue-depths": of_queue_depths,
-    "optima-of-seats": partial(of_optima_of_seats, "SEAT_PRESETS"),
     "optima-of-masked-ppo": partial(of_optima_of_seats, "AS_PUBLISHED"),
 }
 """Tables of which no page has all, or none."""

@@ -203,8 +203,11 @@ def wait_of_sets(order: Any, placement: Any) -> float:
 
 
 def cush(seed: int, share: float = 1.0) -> float:
-    """Return the share of the way of CuSH's two selectors, at the published rates with new sets in each epoch."""
-    settings = CushSettings(epochs=max(1, round(40 * share)), fresh=True)
+    """Return the share of the way of CuSH's two selectors, with new sets of equal weight in each epoch.
+
+    The reproduction's agents with fresh job sets have these settings, too; the rates are as published.
+    """
+    settings = CushSettings(epochs=max(1, round(40 * share)), fresh=True, equal_sets=True)
     agents = CushTrainer(WHOLE, settings, seed=seed).train()
     chance, best = wait_of_sets(RandomAgent(WHOLE.mask), SuitsKind()), wait_of_sets(SJF(), SuitsKind())
     return (chance - wait_of_sets(agents["order"], agents["placement"])) / (chance - best)

@@ -90,9 +90,10 @@ def test_most_of_the_way_at_other_seats(name: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("name", SEAT_PRESETS)
 @pytest.mark.parametrize("seed", SEEDS)
-def test_nearly_all_of_the_way_of_an_inspector(seed: int) -> None:
-    assert SEAT_PRESETS["prompt-inspector"](seed) > 0.9
+def test_nearly_all_of_the_way_at_other_seats(name: str, seed: int) -> None:
+    assert SEAT_PRESETS[name](seed) > 0.9
 
 
 @pytest.mark.parametrize(
