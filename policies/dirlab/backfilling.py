@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import compress
-from numbers import Real
 from operator import attrgetter
+from typing import Any
 
 from hpcsimkit.errors import UsageError
 from hpcsimkit.jobs.job import Job
@@ -73,12 +73,13 @@ class PublishedEASY(SettlingBackfiller):
         UsageError
             A parameter is invalid.
         """
-        if not (isinstance(self.relax, Real) and self.relax >= 0):
+        if not (isinstance(self.relax, int | float) and self.relax >= 0):
             raise UsageError(f"published-easy: relax needs a number, at least 0, found {self.relax!r}")
-        if self.candidates is not None:
-            if not isinstance(self.candidates, Order):
-                raise UsageError(f"published-easy: candidates needs an order, found {self.candidates!r}")
-            self.candidates.reset(system)
+        candidates: Any = self.candidates
+        if candidates is not None:
+            if not isinstance(candidates, Order):
+                raise UsageError(f"published-easy: candidates needs an order, found {candidates!r}")
+            candidates.reset(system)
         self._head: Job | None = None
         self._before = 0.0
         self._list: list[Job] = []

@@ -241,7 +241,7 @@ class LAS(Replanning):
             raise UsageError(f"las: by needs 'area' or 'time', found {self.by!r}")
         if self.demotion not in ("published", "exact"):
             raise UsageError(f"las: demotion needs 'published' or 'exact', found {self.demotion!r}")
-        if not (isinstance(self.promote, Real) and self.promote >= 0):
+        if not (isinstance(self.promote, int | float) and self.promote >= 0):
             raise UsageError(f"las: promote needs a number, at least 0, found {self.promote!r}")
 
     def reset(self, system: System) -> None:
