@@ -24,9 +24,6 @@ RATES = {
     "who": re.compile(r"\bwho(se|m|ever)?\b", re.IGNORECASE),
     "somebody": re.compile(r"\b(somebody|nobody|everybody|anybody)\b", re.IGNORECASE),
 }
-LIMITS = {"what": 1.4, "who": 0.7, "somebody": 0.1}
-"""Occurrences in 1 000 words of docstrings and documentation that are too many."""
-
 SECTIONS = ("Parameters", "Attributes")
 WORD = re.compile(r"[A-Za-z][A-Za-z'-]*")
 

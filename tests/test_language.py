@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.language import FIRST, LIMITS, ROOT, described, rates, sources, templates, text_of
+from tests.language import FIRST, ROOT, described, sources, templates, text_of
 
 AVOIDED = re.compile(
     r"""
@@ -53,9 +53,3 @@ def test_the_words_of_the_table() -> None:
 @pytest.mark.parametrize("text", ["on counted\nnodes", "Whoever waits", "learns on line", "[not known]"])
 def test_the_words_are_found(text: str) -> None:
     assert AVOIDED.search(text)
-
-
-def test_few_clauses_in_place_of_nouns() -> None:
-    """The rate of `what`, `who` and `somebody` in all pages together."""
-    found = rates(pages())
-    assert {name: rate for name, rate in found.items() if rate > LIMITS[name]} == {}

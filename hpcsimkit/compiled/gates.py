@@ -79,8 +79,8 @@ class Gates(NamedTuple):
         Binary heap of the submissions, and of the times at which the gates are asked again: time [s] and row.
     log : array of int64, shape (5, places)
         Row, beginning and end [s] and reason of each interval in which a job was held, and the one before.
-    changed, refused : array of int64, shape (jobs,)
-        Space for the jobs to ask about again, and for those that are rejected.
+    changed : array of int64, shape (jobs,)
+        Space for the jobs to ask about again.
     newcomers : array of int64, shape (jobs,)
         Rows of the jobs that have joined the queue since the last pass.
     counters : array of int64
@@ -101,7 +101,6 @@ class Gates(NamedTuple):
     asks: Integers
     log: Integers
     changed: Integers
-    refused: Integers
     newcomers: Integers
     counters: Integers
 
@@ -505,22 +504,14 @@ def _submit(jobs: Jobs, run: Run, queue: Queue, plan: Plan | None, gates: Gates,
 
 @machine_code
 def _reject(jobs: Jobs, run: Run, queue: Queue, plan: Plan | None, gates: Gates, row: int, now: int) -> None:
-    """Reject a job that may never start, and those that are awaited after it; mirrors ``Run.on_reject``."""
-    about, refused, count, done = gates.jobs, gates.refused, 1, 0
-    refused[0] = row
+    """Reject a job that may never start; mirrors ``Run.on_reject``.
+
+    No job is submitted after it: only ``AfterJobs`` rejects, which is not compiled beside ``Dependencies``.
+    """
     gates.counters[HELD_JOBS] -= 1
-    while done < count:
-        each = refused[done]
-        done += 1
-        about[STATE, each] = REJECTED
-        for place in range(about[FIRST_FOLLOWER, each], about[LAST_FOLLOWER, each]):
-            follower = gates.members[place]
-            if about[STATE, follower] == AWAITED:
-                about[STATE, follower] = UNSEEN  # rejected in its turn
-                refused[count] = follower
-                count += 1
-        _settle_terms(gates, each, now, False, False)
-        _settle_singleton(gates, each)
-        _change_turns(gates, each, 0)
-        _give_licenses(gates, each, 0)
+    gates.jobs[STATE, row] = REJECTED
+    _settle_terms(gates, row, now, False, False)
+    _settle_singleton(gates, row)
+    _change_turns(gates, row, 0)
+    _give_licenses(gates, row, 0)
     _ask_again(jobs, run, queue, plan, gates, now)

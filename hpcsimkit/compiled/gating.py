@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from hpcsimkit.cluster.base import Nodes
 from hpcsimkit.cluster.opaque import AnyCluster
+from hpcsimkit.compiled.orders import BY_SUBMISSION
 from hpcsimkit.errors import UsageError
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.after_jobs import AFTER_FAILED, AfterJobs
@@ -20,7 +21,6 @@ from hpcsimkit.kernel.job_gates import ArrayLimits, BeginTimes, Holds, Licenses
 from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.kernel.setup import Setup
 from hpcsimkit.policies import orders
-from hpcsimkit.policies.dirlab import orders as published
 from hpcsimkit.policies.orders import RandomOrder
 from hpcsimkit.policies.predictions import LastTwo, Noisy, ShortestPredicted
 from hpcsimkit.policies.slurm import SlurmMultifactor
@@ -36,25 +36,6 @@ KNOWN: tuple[type[Gate], ...] = (Dependencies, AfterJobs, BeginTimes, Holds, Arr
 
 AHEAD: tuple[type[Gate], ...] = (BeginTimes, Holds)
 """Those whose answers are known ahead, so that the jobs join the queue at known times."""
-
-BY_SUBMISSION = (
-    orders.FCFS,
-    orders.LCFS,
-    orders.FCFSShortest,
-    orders.F1,
-    orders.F2,
-    orders.F3,
-    orders.F4,
-    published.InvertedWFP3,
-    published.InvertedUNICEF,
-    published.ShortestExpansion,
-    published.LongestExpansion,
-    published.PublishedF1,
-    published.PublishedF2,
-    published.PublishedF3,
-    published.PublishedF4,
-)
-"""Constant orders whose keys depend on times of submission."""
 
 MOST_JOBS = 2**20
 
@@ -274,7 +255,6 @@ def gates_of(
         asks,
         log=np.empty((5, places), dtype=np.int64),
         changed=np.empty(count, dtype=np.int64),
-        refused=np.empty(count, dtype=np.int64),
         newcomers=np.empty(count, dtype=np.int64),
         counters=counters,
     )

@@ -108,7 +108,7 @@ def slowness(kind: str) -> int:
 
 
 def counted(kind: str, jobs: int) -> int:
-    """Count a run with a kind of policy, and return the number of jobs for which it may be loaded.
+    """Add the jobs of a run to the total of its kind, and return the number for which it may be compiled.
 
     They are those of all runs that the command has announced. Without, as many may follow as there have been
     so far: then a process that goes on takes at most twice as long as if it had known.

@@ -35,9 +35,7 @@ def _one_by_one(order: type[Order], jobs: Workload) -> tuple[NDArray[np.float64]
     return tuple(keys.reshape(len(jobs), -1).T)
 
 
-ONE_BY_ONE: tuple[type[Order], ...] = (
-    published.SmallestSJF,
-    published.LRF,
+AGED_ONE_BY_ONE: tuple[type[Order], ...] = (
     published.InvertedWFP3,
     published.InvertedUNICEF,
     published.ShortestExpansion,
@@ -47,7 +45,14 @@ ONE_BY_ONE: tuple[type[Order], ...] = (
     published.PublishedF3,
     published.PublishedF4,
 )
-"""Orders of the published simulators; their sequences of jobs are short."""
+ONE_BY_ONE = (published.SmallestSJF, published.LRF, *AGED_ONE_BY_ONE)
+"""Orders of the published simulators, whose sequences of jobs are short; some keys depend on submissions."""
+
+BY_SUBMISSION = (
+    *(orders.FCFS, orders.LCFS, orders.FCFSShortest, orders.F1, orders.F2, orders.F3, orders.F4),
+    *AGED_ONE_BY_ONE,
+)
+"""Constant orders whose keys depend on times of submission."""
 
 KEYS: dict[type[Order], Callable[[Workload], tuple[Column, ...]]] = {
     orders.FCFS: lambda jobs: (jobs.submit_time,),

@@ -254,7 +254,7 @@ def begun_at(result: Result, at: int) -> tuple[Workload, Begun]:
     Returns
     -------
     (Workload, Begun)
-        Jobs without those that had ended, and the state for ``Simulation(begun=...)``.
+        Jobs without those that had ended, and the state in which a simulation of them begins.
     """
     rows = np.flatnonzero(result.end_time > at)
     kept = result.workload.select(rows, f"jobs that had not ended at {at} s")

@@ -89,8 +89,9 @@ class Watchdog:
     >>> from hpcsimkit.kernel.simulation import Simulation
     >>> from hpcsimkit.jobs.workload import Workload
     >>> w = Workload({"submit_time": [0], "run_time": [9], "nodes": [3]}, machine_size=4)
+    >>> simulation = Simulation(w, make("fcfs"))
     >>> with Watchdog(seconds=600):
-    ...     result = Simulation(w, make("fcfs")).run()
+    ...     result = simulation.run()
     """
 
     def __init__(self, seconds: float | None = None, tell: Callable[[str], None] = warn) -> None:

@@ -17,7 +17,6 @@ from hpcsimkit.experiments.console import grouped
 from hpcsimkit.experiments.learn.periods import WEEK, Periods
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.pipeline import Pipeline
-from hpcsimkit.kernel.simulation import Simulation
 from hpcsimkit.policies import EASY
 from hpcsimkit.reproductions.plans.logs import Logs, each_once, name_among
 from hpcsimkit.reproductions.plans.plan import BY_FILE
@@ -84,7 +83,7 @@ class JudgedLog:
 
     def _past_wait(self, factor: float) -> float:
         past = self.recorded.window(int(self.recorded.submit_time.min()), Periods.of(self.recorded).test)
-        return float(Simulation(past.scale_load(factor), REFERENCE).run().wait_time.mean())
+        return float(Scenario(past.scale_load(factor)).simulation(REFERENCE).run().wait_time.mean())
 
     @cached_property
     def jobs(self) -> Workload:
@@ -109,7 +108,7 @@ class JudgedLog:
     @cached_property
     def drains(self) -> bool:
         """Whether, by the reference, no job waits at some time in the second half of the judged part."""
-        result = Simulation(self.jobs, REFERENCE).run()
+        result = Scenario(self.jobs).simulation(REFERENCE).run()
         submit, start = result.submit_time, result.start_time
         middle = (int(submit[self.judged].min()) + int(submit.max())) // 2
         order = np.argsort(submit, kind="stable")

@@ -50,10 +50,9 @@ class HoleTests(Tester):
     >>> from hpcsimkit.policies import FCFS, EASY, Pipeline
     >>> w = Workload({"submit_time": [0, 1, 2], "run_time": [100, 50, 5], "nodes": [1, 2, 1],
     ...               "requested_time": [100, 50, 900]}, machine_size=2)
-    >>> for tester in (None, HoleTests(10)):
-    ...     Simulation(w, Pipeline(FCFS(), backfiller=EASY(), tester=tester)).run().end_time.tolist()
-    [100, 150, 155]
-    [100, 150, 7]
+    >>> policies = [Pipeline(FCFS(), backfiller=EASY(), tester=tester) for tester in (None, HoleTests(10))]
+    >>> [Simulation(w, policy).run().end_time.tolist() for policy in policies]
+    [[100, 150, 155], [100, 150, 7]]
     """
 
     def __init__(

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from hpcsimkit.cluster.machines import Machines
 from hpcsimkit.compiled import stopping
-from hpcsimkit.compiled.gating import BY_SUBMISSION
-from hpcsimkit.compiled.orders import KEYS
+from hpcsimkit.compiled.orders import BY_SUBMISSION, KEYS
 from hpcsimkit.errors import StalledError, UsageError, WorkloadError
 from hpcsimkit.experiments.parts.registry import make
 from hpcsimkit.jobs.workload import Workload
@@ -130,6 +129,25 @@ CASES = given(
 )
 test_random_gates = uncompiled(pytest.mark.usefixtures("little_space")(examples(8)(CASES(check))))
 test_many_random_gates = pytest.mark.slow(settings(max_examples=10_000)(CASES(check)))
+
+
+@uncompiled
+@pytest.mark.usefixtures("little_space")
+def test_many_times_at_which_a_gate_is_asked() -> None:
+    """Each start brings the begin of six jobs forward: 36 times to come, more than there is space for at first."""
+    leaders = 6
+    earlier = "?".join(f"after:{row + 1}+{leaders - row}" for row in range(leaders))  # delays [min]
+    jobs = Workload(
+        {
+            "submit_time": [*range(leaders), *[0] * 6],
+            "run_time": [10] * 12,
+            "nodes": [1] * 12,
+            "dependency": [""] * leaders + [earlier] * 6,
+        },
+        machine_size=12,
+    )
+    found, _ = assert_equal_schedules(jobs, make("fcfs+easy"), gates=GATES)
+    assert found.start_time.tolist() == [0, 1, 2, 3, 4, 5, *[5 + 60] * 6]
 
 
 @st.composite

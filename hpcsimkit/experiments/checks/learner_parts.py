@@ -19,6 +19,7 @@ from hpcsimkit.cluster.machines import Machines
 from hpcsimkit.cluster.opaque import AnyCluster
 from hpcsimkit.compiled import open_seats
 from hpcsimkit.envs.interfaces import Encoder, Mask, Reward, actions_of, shape_of
+from hpcsimkit.envs.scenario import Scenario
 from hpcsimkit.errors import UsageError
 from hpcsimkit.experiments.checks.policies import check_policy
 from hpcsimkit.experiments.checks.runner import (
@@ -37,6 +38,7 @@ from hpcsimkit.kernel.decision import Decision, External
 from hpcsimkit.kernel.guard import guarded
 from hpcsimkit.kernel.observers import Observer
 from hpcsimkit.kernel.policy import Policy
+from hpcsimkit.kernel.setup import Setup
 from hpcsimkit.kernel.simulation import Simulation
 from hpcsimkit.policies.one_seat.catalogue import ONE_SEAT
 from hpcsimkit.results.result import Result
@@ -313,8 +315,11 @@ class _Seat:
 
     def simulation(self, workload: Workload, observers: Sequence[Observer] = ()) -> Simulation:
         """Return a run with an open seat."""
-        policy = self.policy(External())
-        return Simulation(workload, policy, self.cluster, seed=self.seed, observers=observers)
+        return self.scenario(workload).simulation(self.policy(External()), observers)
+
+    def scenario(self, workload: Workload) -> Scenario:
+        """Return a workload with the options of all runs."""
+        return Scenario(workload, Setup(self.cluster, seed=self.seed))
 
     def observed(
         self, encoder: Encoder, workload: Workload, simulator: Simulators = "simpy", times: int = 1
@@ -467,4 +472,4 @@ class _Masked:
 
     def _schedule(self, workload: Workload, agent: Agent) -> str:
         policy = self.seat.policy(copy.deepcopy(agent))
-        return Simulation(workload, policy, self.seat.cluster, seed=self.seat.seed).run().hash
+        return self.seat.scenario(workload).simulation(policy).run().hash

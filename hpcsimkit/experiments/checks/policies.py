@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from hpcsimkit.cluster.base import as_cluster
 from hpcsimkit.cluster.machines import Machines
 from hpcsimkit.cluster.opaque import AnyCluster
+from hpcsimkit.envs.scenario import Scenario
 from hpcsimkit.errors import UsageError
 from hpcsimkit.experiments.checks.runner import (
     CheckError,
@@ -27,7 +28,7 @@ from hpcsimkit.kernel.given_policy import GivenPolicy, policy_of
 from hpcsimkit.kernel.observers import Observer
 from hpcsimkit.kernel.parameters import Parameters, parts
 from hpcsimkit.kernel.policy import Placement, Policy
-from hpcsimkit.kernel.simulation import Simulation
+from hpcsimkit.kernel.setup import Setup
 from hpcsimkit.kernel.system import System
 from hpcsimkit.results.result import Result
 
@@ -110,7 +111,8 @@ def check_policy(
                 raise CheckError(f"{policy!r} fails {check!r}: {problem}")
 
     def schedule(policy: Policy, workload: Workload) -> Schedule:
-        return Schedule(Simulation(workload, policy, cluster, seed=seed, observers=[_Patience()]).run())
+        scenario = Scenario(workload, Setup(cluster, seed=seed))
+        return Schedule(scenario.simulation(policy, [_Patience()]).run())
 
     def breaks_rules(workload: Workload) -> None:
         """Run the policy: the schedule of each run is checked, see :mod:`~hpcsimkit.kernel.verification`."""

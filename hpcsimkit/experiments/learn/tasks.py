@@ -14,6 +14,7 @@ from hpcsimkit.cluster.partitions import Partitions
 from hpcsimkit.engine.results_folder import file_name
 from hpcsimkit.engine.store import Store
 from hpcsimkit.engine.task import Task, Tell
+from hpcsimkit.envs.scenario import Scenario
 from hpcsimkit.experiments.comparison.case import Ended
 from hpcsimkit.experiments.comparison.policy_run import inputs_of
 from hpcsimkit.experiments.learn.goal import figures_of
@@ -22,7 +23,6 @@ from hpcsimkit.io.files import read_bytes
 from hpcsimkit.io.formats import Format
 from hpcsimkit.io.npz import arrays_in, write_arrays
 from hpcsimkit.jobs.workload import Workload
-from hpcsimkit.kernel.simulation import Simulation
 from hpcsimkit.results.placements import Placements
 from hpcsimkit.results.result import Result
 
@@ -72,9 +72,8 @@ class Simulated(Task):
     def run(self, folder: Path, tell: Tell) -> Any:
         """Simulate, and write the schedule."""
         policy, setup = self.settings.policy_named(self.policy), self.settings.setup
-        result = Simulation(
-            self.workload, policy, setup=setup, observers=[Ended(tell)], name=self.policy
-        ).run()
+        scenario = Scenario(self.workload, setup)
+        result = scenario.simulation(policy, [Ended(tell)], self.policy).run()
         write_arrays(
             folder / SCHEDULE,
             submit_time=result.submit_time,

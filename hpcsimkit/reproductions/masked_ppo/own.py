@@ -20,7 +20,6 @@ from hpcsimkit.errors import WorkloadError
 from hpcsimkit.experiments.console import grouped
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.setup import Setup
-from hpcsimkit.kernel.simulation import Simulation
 from hpcsimkit.reproductions.plans.catalogue import part
 from hpcsimkit.reproductions.plans.comparisons import runs_by_use
 from hpcsimkit.reproductions.plans.findings import PaperFindings
@@ -160,7 +159,8 @@ class Beocat(Logs):
     def busy_days(self) -> list[Workload]:
         """Training days with a long mean wait under the baseline, or all of them."""
         days = self.training_days
-        waits = [Simulation(day, BASELINE, NINE_MACHINES).run().wait_time.mean() for day in days]
+        runs = (Scenario(day, Setup(NINE_MACHINES)).simulation(BASELINE).run() for day in days)
+        waits = [result.wait_time.mean() for result in runs]
         return [day for day, wait in zip(days, waits, strict=True) if wait >= BUSY] or days
 
     @property
@@ -255,7 +255,7 @@ class Playing(Meeting):
         for scenario in self.sequences.scenarios:
             jobs = scenario.workload
             scheduler = policy.on(jobs) if isinstance(policy, OnlyThePast) else policy
-            results = (Simulation(jobs, scheduler, NINE_MACHINES, seed=seed).run() for seed in self.seeds)
+            results = (scenario.changed(seed=seed).simulation(scheduler).run() for seed in self.seeds)
             means = np.mean([measured(result) for result in results], axis=0)
             for name, value in zip(MEASURES, means.tolist(), strict=True):
                 found[name].append(value)

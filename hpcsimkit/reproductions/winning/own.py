@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from hpcsimkit.engine.results_folder import file_name
 from hpcsimkit.engine.store import Store
 from hpcsimkit.engine.task import Task, Tell
+from hpcsimkit.envs.scenario import Scenario
 from hpcsimkit.errors import UsageError
 from hpcsimkit.experiments.comparison.case import Ended
 from hpcsimkit.experiments.console import grouped
@@ -21,7 +22,7 @@ from hpcsimkit.experiments.parts.registry import policy_named
 from hpcsimkit.experiments.parts.trust import Trust
 from hpcsimkit.experiments.tables import Table
 from hpcsimkit.kernel.policy import Policy
-from hpcsimkit.kernel.simulation import Simulation
+from hpcsimkit.kernel.setup import Setup
 from hpcsimkit.reproductions.judged_logs import JudgedLog
 from hpcsimkit.reproductions.plans.catalogue import part
 from hpcsimkit.reproductions.plans.logs import Logs, each_once
@@ -107,9 +108,8 @@ class Judged(Task):
 
     def run(self, folder: Path, tell: Tell) -> Any:
         """Simulate, and return sums over the blocks of the judged jobs."""
-        result = Simulation(
-            self.log.jobs, policy_of(self.policy), seed=self.seed, observers=[Ended(tell)]
-        ).run()
+        scenario = Scenario(self.log.jobs, Setup(seed=self.seed))
+        result = scenario.simulation(policy_of(self.policy), [Ended(tell)]).run()
         judged = self.log.judged
 
         def sums(values: Floats) -> list[float]:
