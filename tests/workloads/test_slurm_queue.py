@@ -188,8 +188,9 @@ def test_the_last_waiting_task_of_an_array_has_its_limit(limit: Any, tmp_path: P
     runs = {**JOBS[0], **array, "job_id": 14, "array_task_id": 3}
     (tmp_path / "q.json").write_text(json.dumps({"jobs": [last, runs, JOBS[1]]}))
     (tmp_path / "jobs.txt").write_text(
-        SCONTROL.replace("JobId=7 ", f"JobId=14 ArrayJobId=10 ArrayTaskId=3 ArrayTaskThrottle={limit or 0} ")
-        .replace("ArrayTaskId=1-2", f"ArrayTaskId=4 ArrayTaskThrottle={limit or 0}")
+        SCONTROL.replace(
+            "JobId=7 ", f"JobId=14 ArrayJobId=10 ArrayTaskId=3 ArrayTaskThrottle={limit or 0} "
+        ).replace("ArrayTaskId=1-2", f"ArrayTaskId=4 ArrayTaskThrottle={limit or 0}")
     )
     files = ["q.json"] if isinstance(limit, dict) else ["q.json", "jobs.txt"]
     for queue in (read_queue(tmp_path / file) for file in files):

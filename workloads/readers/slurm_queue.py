@@ -173,7 +173,8 @@ def read_queue(
     records = [given[line - 1] for line in jobs.lines.tolist()]
     waits = np.array([state(record.get("State", "")) in WAITING for record in records])
     wait = np.where(waits, UNKNOWN, jobs.recorded_wait_time)
-    moments = [*(jobs.submit_time + np.maximum(wait, 0)).tolist(), *times]
+    submitted = jobs.submit_time - np.maximum(jobs.column("recorded_held_time"), 0)
+    moments = [*np.where(waits, submitted, jobs.submit_time + np.maximum(wait, 0)).tolist(), *times]
     when = max(moments) if at is None else at
     columns = {**jobs.columns, "id": np.arange(len(jobs)), "recorded_wait_time": wait}
     columns |= {name: np.full(len(jobs), UNKNOWN) for name in ("recorded_reason",) if name in columns}
