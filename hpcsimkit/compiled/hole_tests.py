@@ -1,4 +1,4 @@
-"""Test runs in what reservations leave, on homogeneous nodes.
+"""Test runs in what reservations leave: their ends, and their starts on homogeneous nodes.
 
 Mirrors :class:`~hpcsimkit.policies.backfill.testing.HoleTests`. A test that its job outlasts is an end with a
 number of its own in the heap of ends: it comes after the ends of jobs at that instant.
@@ -13,6 +13,8 @@ import numpy as np
 from hpcsimkit.compiled.attempts import TESTED
 from hpcsimkit.compiled.compilation import called, machine_code, pasted
 from hpcsimkit.compiled.listing import Listing, sort
+from hpcsimkit.compiled.machine_outages import take_free
+from hpcsimkit.compiled.machines import Machines
 from hpcsimkit.compiled.passes import admissible, less, list_waiting, room_behind
 from hpcsimkit.compiled.plan import Plan
 from hpcsimkit.compiled.profile import Profile, fits, occupy
@@ -27,32 +29,45 @@ MODE = cast(int, np.int64(4))
 
 @pasted
 def stop_tests(
-    jobs: Jobs, run: Run, queue: Queue, stops: Stops | None, tests: Tests | None, now: int
+    jobs: Jobs,
+    run: Run,
+    queue: Queue,
+    machines: Machines | None,
+    stops: Stops | None,
+    tests: Tests | None,
+    now: int,
 ) -> bool:
     """Stop the jobs whose tests are over now; return whether there are any. Mirrors ``Run._stop_test``."""
     if tests is None or stops is None:
         return False
-    return _stop_tests(jobs, run, queue, stops, tests, now)
+    return _stop_tests(jobs, run, queue, machines, stops, tests, now)
 
 
 @called
-def _stop_tests(jobs: Jobs, run: Run, queue: Queue, stops: Stops, tests: Tests, now: int) -> bool:
+def _stop_tests(
+    jobs: Jobs, run: Run, queue: Queue, machines: Machines | None, stops: Stops, tests: Tests, now: int
+) -> bool:
     stopped = False
     while run.counters[RUNNING] and run.ends[0, 0] == now and TEST <= run.ends[1, 0] < GIVE:
         row = run.ends[2, 0]
         tests.left[row] -= 1
         if not tests.delay:
             tests.asked[row] = 0
-        stop(jobs, run, queue, None, None, stops, None, row, now, TESTED)
+        stop(jobs, run, queue, None, machines, stops, None, row, now, TESTED)
         stopped = True
     return stopped
 
 
 @pasted
-def take_after_tests(jobs: Jobs, run: Run, stops: Stops | None, stopped: bool, now: int) -> None:
+def take_after_tests(
+    jobs: Jobs, run: Run, machines: Machines | None, stops: Stops | None, stopped: bool, now: int
+) -> None:
     """Take what stopped tests have freed of nodes that go out of order; mirrors ``Run._drain``."""
     if stops is not None and stopped:
-        take_incomplete(jobs, run, stops, now)
+        if machines is None:
+            take_incomplete(jobs, run, stops, now)
+        else:
+            take_free(jobs, run, machines, stops, now)
 
 
 @pasted
@@ -83,7 +98,7 @@ def fill_with_tests(  # noqa: PLR0913 - parts of the state
 
 
 @machine_code
-def _seconds(run: Run, tests: Tests, head: int, row: int) -> int:
+def seconds_of(run: Run, tests: Tests, head: int, row: int) -> int:
     """Return the time of the next test of a job [s]; 0 if it is not to be tested."""
     left = tests.left[row]
     if not left or row == head:
@@ -108,7 +123,7 @@ def _test_behind(  # noqa: PLR0913 - parts of the state
     room = room_behind(jobs, run, rules, head, now)
     for position in range(count):
         row = listing.rows[position]
-        seconds = _seconds(run, tests, head, row)
+        seconds = seconds_of(run, tests, head, row)
         if seconds and admissible(room, jobs.nodes[row], seconds):
             _begin(jobs, run, queue, tests, row, seconds, now)
             room = less(jobs, run, room, row)
@@ -134,7 +149,7 @@ def _test_in_profile(  # noqa: PLR0913 - parts of the state
     nodes = jobs.nodes
     for position in range(count):
         row = listing.rows[position]
-        seconds = _seconds(run, tests, head, row)
+        seconds = seconds_of(run, tests, head, row)
         if not seconds or nodes[row] > run.counters[FREE] or now + seconds + tests.delay > reserved[row]:
             continue
         if fits(profile, nodes[row], seconds):
@@ -144,11 +159,20 @@ def _test_in_profile(  # noqa: PLR0913 - parts of the state
 
 @pasted
 def _begin(jobs: Jobs, run: Run, queue: Queue, tests: Tests, row: int, seconds: int, now: int) -> None:
-    """Start a test that is at most some seconds long; mirrors ``Run._schedule_stop``."""
+    """Start a test that is at most some seconds long."""
     remove(queue, None, row, jobs.rank)
+    schedule_stop(jobs, run, tests, row, seconds, now)
+    enter(jobs, run, row, now, MODE)
+
+
+@pasted
+def schedule_stop(jobs: Jobs, run: Run, tests: Tests, row: int, seconds: int, now: int) -> None:
+    """Schedule the end of a job in its test, or its stop after some seconds.
+
+    Mirrors ``Run._schedule_stop``.
+    """
     end, number = now + jobs.run_time[row], run.counters[STARTED]
     if jobs.run_time[row] > seconds:
         end, number = now + seconds, TEST + number
     tests.asked[row], run.estimate[row] = run.estimate[row], seconds
     push(run.ends, run.counters[RUNNING], end, number, row)
-    enter(jobs, run, row, now, MODE)

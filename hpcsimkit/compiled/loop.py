@@ -8,6 +8,7 @@ from hpcsimkit.compiled.compilation import pasted
 from hpcsimkit.compiled.fair_shares import Shares, charge_ended, see
 from hpcsimkit.compiled.filling import skips
 from hpcsimkit.compiled.hole_tests import stop_tests, take_after_tests
+from hpcsimkit.compiled.hole_tests_on_machines import fill_machines_with_tests
 from hpcsimkit.compiled.journal import ENDED, Journal, enter_in
 from hpcsimkit.compiled.listing import Listing
 from hpcsimkit.compiled.machine_outages import change_machines, take_free
@@ -115,13 +116,13 @@ def simulate(  # noqa: PLR0913 - parts of the state
         changed = end_jobs(
             jobs, run, shares, candidate_shares, machines, histories, plan, stops, windows, None, now
         )
-        tested = stop_tests(jobs, run, queue, stops, tests, now)
+        tested = stop_tests(jobs, run, queue, machines, stops, tests, now)
         changed |= _change_capacity(jobs, run, queue, sizes, machines, stops, plan, now)
         changed |= change_windows(jobs, run, queue, windows, now)
         first = run.counters[ARRIVED]
         submit_jobs(jobs, run, queue, sizes, shares, candidate_shares, histories, stops, now)
         changed |= rejoin_later(jobs, run, queue, sizes, machines, stops, plan, now)
-        take_after_tests(jobs, run, stops, tested, now)
+        take_after_tests(jobs, run, machines, stops, tested, now)
         if not queue.counters[WAITING]:
             continue
         run.counters[PASSES] += 1
@@ -131,14 +132,20 @@ def simulate(  # noqa: PLR0913 - parts of the state
             update_plan(
                 jobs, rules, run, queue, listing, gone, shares, machines, plan, stops, first, now, corrected
             )
+        blocked = -1
         if machines is not None:
             machines.counters[NEWCOMERS] = first
-        if (windows is not None or tests is not None) and gone is not None and listing is not None:
+        if (
+            machines is None
+            and (windows is not None or tests is not None)
+            and gone is not None
+            and listing is not None
+        ):
             plain_pass(
                 jobs, run, rules, queue, listing, gone, shares, profile, plan, windows, None, tests, now
             )
         elif gone is not None and listing is not None:
-            scored_pass(
+            blocked = scored_pass(
                 jobs, run, rules, queue, sizes, listing, gone, shares, machines, profile, plan, stops, now
             )
         elif (
@@ -148,6 +155,8 @@ def simulate(  # noqa: PLR0913 - parts of the state
             or not _settled(jobs, run, rules, queue, machines, head, first, now)
         ):
             head = sorted_pass(jobs, run, rules, queue, sizes, listing, machines, profile, plan, stops, now)
+            blocked = head
+        fill_machines_with_tests(jobs, run, rules, queue, listing, machines, profile, tests, blocked, now)
         take_after_pass(jobs, run, machines, stops, now)
 
 

@@ -36,7 +36,7 @@ from hpcsimkit.compiled.state import NO_LIMIT, ZERO, Integers
 BEGIN, ON_TOTALS, WITH_TOTALS, RELEASES, ONLY = range(5)
 """Positions in :attr:`MachineProfile.counters`."""
 
-FIRST, COUNT, EXAMINED = range(3)
+FIRST, COUNT, EXAMINED, RESERVED = range(4)
 """Rows of :attr:`MachineProfile.jobs`."""
 
 TIME, NEXT, PREVIOUS = range(3)
@@ -80,8 +80,10 @@ class MachineProfile(NamedTuple):
         the ends of the lists, one for each machine, which are before the first change as well.
     parts : array of int64, shape (parts, 1 + resources)
         Machine and amounts of each part of the allocations of running jobs and reservations.
-    jobs : array of int64, shape (3, jobs)
+    jobs : array of int64, shape (4, rows)
         First part of each job, number of its parts, and number of releases at which it had its earliest slot.
+        Where reservations are made anew at each pass, start of its reservation [s], after all events if it
+        has none. If there are tests, the last rows are those of the jobs again, for allocations in tests.
     machines : array of int64, shape (10, machines + 1)
         State of a search: instant from which each machine has enough [s], an instant after all events if it
         has not; its next change; its earliest slot [s]; and space for some of the slots. Then the number of
@@ -114,7 +116,7 @@ def new_machine_profile(machines: Machines, most_parts: Integers, with_totals: b
     """
     empty = machines.levels.levels[EMPTY]
     (count, resources), parts = empty.shape, int(most_parts.sum()) + len(most_parts)
-    place = np.zeros((3, len(most_parts)), dtype=np.int64)
+    place = np.zeros((4, len(most_parts)), dtype=np.int64)
     place[FIRST] = np.cumsum(most_parts + 1) - most_parts - 1
     changes = np.empty((2 * parts + count + 1, 3), dtype=np.int64)
     changes[2 * parts :, TIME] = NO_LIMIT
@@ -243,7 +245,7 @@ def expect_ends(machines: Machines, profile: MachineProfile, now: int, on_totals
         block = expected.order[place]
         for position in range(expected.filled[block]):
             row = expected.rows[block, position]
-            _note_given(machines, profile, row)
+            _note_given(machines, profile, row, row)
             _alter(profile, row, max(expected_end(machines, row), now + 1), RELEASE, PLUS)
 
 
@@ -269,19 +271,19 @@ def _add_totals(profile: MachineProfile, row: int, parts: Integers, first: int, 
 
 
 @separate
-def _note_given(machines: Machines, profile: MachineProfile, row: int) -> None:
-    """Copy the allocation of a running job."""
+def _note_given(machines: Machines, profile: MachineProfile, row: int, entry: int) -> None:
+    """Copy the allocation of a running job to a row of the profile."""
     first, count = machines.jobs[of_machines.FIRST, row], machines.jobs[of_machines.COUNT, row]
     if profile.counters[WITH_TOTALS] or profile.counters[ON_TOTALS]:
-        _add_totals(profile, row, machines.parts, first, first + count)
+        _add_totals(profile, entry, machines.parts, first, first + count)
     if profile.counters[ON_TOTALS]:
-        profile.jobs[COUNT, row] = 1
+        profile.jobs[COUNT, entry] = 1
         return
-    ours = _first_machine_part(profile, row)
+    ours = _first_machine_part(profile, entry)
     for part in range(count):
         for place in range(profile.parts.shape[1]):
             profile.parts[ours + part, place] = machines.parts[first + part, place]
-    profile.jobs[COUNT, row] = profile.counters[WITH_TOTALS] + count
+    profile.jobs[COUNT, entry] = profile.counters[WITH_TOTALS] + count
 
 
 @separate
@@ -301,16 +303,18 @@ def hold_given(machines: Machines, profile: MachineProfile, row: int, start: int
                 differ |= profile.parts[ours + part, place] != machines.parts[first + part, place]
     if differ:
         release(profile, row, start, end)
-        _note_given(machines, profile, row)
+        _note_given(machines, profile, row, row)
         occupy(profile, row, start, end)
     return bool(differ)
 
 
 @separate
-def hold_started(machines: Machines, profile: MachineProfile, row: int, now: int, end: int) -> None:
-    """Occupy the allocation of a job that has started without a reservation."""
-    _note_given(machines, profile, row)
-    occupy(profile, row, now, end)
+def hold_started(
+    machines: Machines, profile: MachineProfile, row: int, entry: int, now: int, end: int
+) -> None:
+    """Occupy the allocation of a job that has started without a reservation, in a row of the profile."""
+    _note_given(machines, profile, row, entry)
+    occupy(profile, entry, now, end)
 
 
 @separate

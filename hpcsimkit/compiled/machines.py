@@ -164,7 +164,14 @@ def expect_anew(jobs: Jobs, run: Run, machines: Machines, row: int) -> None:
 
 @separate
 def record_start(jobs: Jobs, run: Run, machines: Machines, row: int, now: int, mode: int) -> None:
-    """Start a job that has an allocation; mirrors ``System.start`` and ``Run.on_start``."""
+    """Start a job that has an allocation, and schedule its end; mirrors ``Run.on_start``."""
+    push(run.ends, run.counters[RUNNING], now + jobs.run_time[row], run.counters[STARTED], row)
+    enter(jobs, run, machines, row, now, mode)
+
+
+@machine_code
+def enter(jobs: Jobs, run: Run, machines: Machines, row: int, now: int, mode: int) -> None:
+    """Let a job that has an allocation run; mirrors ``System.start``."""
     counters = machines.counters
     run.start_time[row] = now
     run.mode[row] = mode
@@ -172,7 +179,6 @@ def record_start(jobs: Jobs, run: Run, machines: Machines, row: int, now: int, m
     machines.events[counters[EVENTS]] = row
     counters[EVENTS] += 1
     _expect(jobs, run, machines, row)
-    push(run.ends, run.counters[RUNNING], now + jobs.run_time[row], run.counters[STARTED], row)
     run.counters[RUNNING] += 1
     run.counters[STARTED] += 1
 

@@ -105,12 +105,15 @@ def machines_of(workload: Workload, cluster: Cluster, gone: int = 0) -> Machines
     return new_machines(_levels(needs, cluster), numbers, int(most_parts(needs, numbers).sum()), gone)
 
 
-def profile_of(workload: Workload, cluster: Cluster, machines: Machines, gone: int) -> MachineProfile:
-    """Return the profile of empty machines; `gone` as in :func:`machines_of`."""
+def profile_of(
+    workload: Workload, cluster: Cluster, machines: Machines, gone: int, tests: bool = False
+) -> MachineProfile:
+    """Return the profile of empty machines; `gone` as in :func:`machines_of`, and whether there are tests."""
     from hpcsimkit.compiled.machine_profile import new_machine_profile
 
     needs, numbers = needs_of(workload, cluster)
-    parts = np.concatenate([most_parts(needs, numbers), np.ones(gone, dtype=np.int64)])
+    most = most_parts(needs, numbers)
+    parts = np.concatenate([most, np.ones(gone, dtype=np.int64), most[: len(most) * tests]])
     return new_machine_profile(machines, parts, any(need.spread for need in needs))
 
 

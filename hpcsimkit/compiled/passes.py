@@ -427,8 +427,10 @@ def scored_pass(  # noqa: PLR0913 - parts of the state
     plan: Plan | None,
     stops: Stops | None,
     now: int,
-) -> None:
+) -> int:
     """Run a pass on a queue in order of arrival, with scores of this instant.
+
+    Return the row of the first job that does not fit, -1 if there is none, or nothing can be started.
 
     Mirrors ``Pipeline.schedule`` with a ``ScoredQueue``, and with a window (``JobQueue.oldest``).
     """
@@ -439,7 +441,7 @@ def scored_pass(  # noqa: PLR0913 - parts of the state
     if machines is not None and skips(
         jobs, run, rules, machines, rows[first_of(listing, gone, count, rules.window)], now
     ):
-        return
+        return -1
     while queue.counters[WAITING]:
         position = first_of(listing, gone, count, rules.window)
         head = rows[position]
@@ -455,13 +457,14 @@ def scored_pass(  # noqa: PLR0913 - parts of the state
             remove(queue, sizes, head, jobs.rank)
         _start_next(jobs, run, rules, machines, plan, head, now)
     else:
-        return
+        return -1
     if rules.backfilling >= EASY:
         run.reserved[head] = 1
     if rules.backfilling != NONE:
         _backfill_by_score(
             jobs, run, rules, queue, sizes, listing, gone, machines, profile, plan, head, count, now
         )
+    return int(head)
 
 
 @pasted

@@ -7,6 +7,7 @@ from hpcsimkit.compiled.filling import start
 from hpcsimkit.compiled.listing import Listing
 from hpcsimkit.compiled.machine_profile import (
     ON_TOTALS,
+    RESERVED,
     MachineProfile,
     earliest,
     expect_ends,
@@ -40,12 +41,12 @@ def start_due(
     jobs: Jobs, run: Run, rules: Rules, machines: Machines, plan: Plan, row: int, now: int, mode: int
 ) -> None:
     """Start a job that :func:`is_due`."""
-    start(jobs, run, rules, machines, row, now, mode, _level(plan.profile))
+    start(jobs, run, rules, machines, row, now, mode, level_of(plan.profile))
     take_in_start(plan, run, machines, row)
 
 
 @pasted
-def _level(profile: MachineProfile) -> int:
+def level_of(profile: MachineProfile) -> int:
     """Return the level that jobs may use, after it has been set."""
     return NOW if profile.counters[ON_TOTALS] else INSIDE
 
@@ -95,16 +96,18 @@ def fill_reserving(  # noqa: PLR0913 - parts of the state
     for position in range(listed):
         row = listing.rows[position]
         estimate, begin = run.estimate[row], now
+        profile.jobs[RESERVED, row] = NO_LIMIT
         if reserved < rules.reservations:
             begin = earliest(machines, profile, row, estimate, NO_LIMIT, NO_LIMIT)
             reserve_found(machines, profile, row, begin)
             if begin > now:
                 occupy(profile, row, begin, begin + estimate)
+                profile.jobs[RESERVED, row] = begin
                 reserved += 1
                 continue
             within(machines, profile, row, estimate, False)
         elif not fits_now(machines, row) or not fits_throughout(machines, profile, row, estimate):
             continue
         remove(queue, None, row, jobs.rank)
-        start(jobs, run, rules, machines, row, now, BACKFILLED, _level(profile))
-        hold_started(machines, profile, row, now, now + estimate)
+        start(jobs, run, rules, machines, row, now, BACKFILLED, level_of(profile))
+        hold_started(machines, profile, row, row, now, now + estimate)

@@ -77,9 +77,8 @@ def obstacles(setup: Setup, workload: Workload, cluster: AnyCluster, policy: Pip
 
 def _obstacles_on_machines(setup: Setup, policy: Pipeline) -> Iterator[str]:
     """Yield the reasons why the compiled simulator cannot run a pipeline whose jobs may be stopped there."""
-    for name, stage in (("a preemptor", policy.preemptor), ("tests", policy.tester)):
-        if stage is not None:
-            yield f"it knows {name} on homogeneous nodes only"
+    if policy.preemptor is not None:
+        yield "it knows a preemptor on homogeneous nodes only"
     listed = setup.outages.listed if isinstance(setup.outages, Outages) else ()
     if max((outage.end for outage in listed), default=0) > TIME_LIMIT:
         yield "its outages end too late"

@@ -190,7 +190,7 @@ def _obstacles(simulation: Parameters) -> Iterator[str]:
             yield from beside_windows.obstacles(cluster, _stops_jobs(simulation))
         if _stops_jobs(simulation):
             yield from stopping.obstacles(simulation.setup, simulation.workload, cluster, simulation.policy)
-            yield from testing.obstacles(simulation.setup, simulation.policy)
+            yield from testing.obstacles(simulation.setup, cluster, simulation.policy)
     yield from _obstacles_of_begun(simulation, simulation.setup.begun)
 
 
@@ -369,7 +369,7 @@ def _run_pipeline(simulation: Parameters, space: int) -> tuple[Result, NDArray[n
         coming = stopping.OutagesToCome(simulation, cluster)
         groups = _groups(workload, policy)
         jobs, state, stops = stopping.prepare(jobs, state, simulation, cluster, space, groups, coming.first)
-    tests = testing.tester_of(simulation, policy, workload, partial(_random, streams))
+    tests = testing.tester_of(simulation, cluster, policy, workload, partial(_random, streams))
     if simulation.setup.begun is not None:
         take_over(simulation.setup.begun, jobs, state, machines, allocations)
     if "gates" in parts:
@@ -451,7 +451,7 @@ def _machines(
     machines = on_machines.machines_of(logged, cluster, gone)
     allocations = None if begun is None else on_machines.allocations_of(begun, logged, cluster)
     planned = "profile" in parts or "plan" in parts
-    profile = on_machines.profile_of(logged, cluster, machines, gone) if planned else None
+    profile = on_machines.profile_of(logged, cluster, machines, gone, "tests" in parts) if planned else None
     return machines, allocations or (), profile
 
 
@@ -491,7 +491,7 @@ def _parts(simulation: Parameters) -> tuple[str, ...]:
     profile, plan = isinstance(backfiller, Reservations), isinstance(backfiller, Conservative)
     windows, gates = bool(simulation.setup.calendar), _is_gated(simulation)
     tests = policy.tester is not None
-    plainly = windows or gates or tests
+    plainly = windows or gates or (tests and not machines)
     needed = {
         "sizes": not (gone or machines or profile or plan or plainly),
         "listing": gone or machines or profile or plan or plainly or candidates_of(policy) is not None,

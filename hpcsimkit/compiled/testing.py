@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hpcsimkit.cluster.base import Nodes
+from hpcsimkit.cluster.machines import Machines
+from hpcsimkit.cluster.opaque import AnyCluster
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.kernel.setup import Setup
@@ -21,16 +22,22 @@ TESTERS = (type(None), HoleTests)
 """Classes of testers that are compiled."""
 
 
-def obstacles(setup: Setup, policy: Pipeline) -> Iterator[str]:
+def obstacles(setup: Setup, cluster: AnyCluster, policy: Pipeline) -> Iterator[str]:
     """Yield the reasons why tests are not compiled with other parameters of a run."""
     if policy.tester is None or type(policy.backfiller) is not Conservative:
         return
+    if isinstance(cluster, Machines):
+        yield "it knows tests beside conservative backfilling on homogeneous nodes only"
     if "outages" in setup.given or setup.restart.cost or not setup.restart.plain:
         yield "it knows no outages, checkpoints or costs of restarts where conservative backfilling has tests"
 
 
 def tester_of(
-    simulation: Any, policy: Pipeline, workload: Workload, random: Callable[[], np.random.Generator]
+    simulation: Any,
+    cluster: AnyCluster,
+    policy: Pipeline,
+    workload: Workload,
+    random: Callable[[], np.random.Generator],
 ) -> Tests | None:
     """Return the tester of a pipeline as numbers; None if it has none.
 
@@ -38,6 +45,8 @@ def tester_of(
     ----------
     simulation : Simulation
         The parameters of the run.
+    cluster : Nodes or Machines
+        Its cluster, without a partition over all of it.
     policy : Pipeline
         The pipeline.
     workload : Workload
@@ -52,7 +61,7 @@ def tester_of(
         return None
     return Tests(
         np.array(tester.levels, dtype=np.int64),
-        tester.levels_of_jobs(workload, Nodes(simulation.cluster.size), random),
+        tester.levels_of_jobs(workload, cluster, random),
         asked=np.zeros(count, dtype=np.int64),
         reserved=np.full(count, NO_LIMIT, dtype=np.int64),
         delay=simulation.setup.restart.delay,

@@ -326,6 +326,7 @@ ALL = [
     ("outages", "beocat-03", "fcfs+best-fit+easy, compiled", 5),
     ("tests", "KTH-SP2", "unicef+easy+tests(seconds=300)", 3),
     ("tests", "HPC2N", "unicef+easy+tests(seconds=300)", 2),
+    ("tests", "beocat-03", "unicef+best-fit+easy+tests(seconds=300)", 1),
     ("preemptive", "philly", "oracle-srtf", 3),
     ("preemptive", "philly", "las", 3),
     ("futures", "500 jobs", "fcfs+easy", 3),

@@ -189,7 +189,6 @@ def test_a_partition_over_all_machines() -> None:
     ("policy", "outages", "reason"),
     [
         ("fcfs+preempt", [], "it knows a preemptor on homogeneous nodes only"),
-        ("fcfs+easy+tests", [], "it knows tests on homogeneous nodes only"),
         ("fcfs+easy", [Outage(5, 2 * 10**11, machines=(0,))], "its outages end too late"),
     ],
 )

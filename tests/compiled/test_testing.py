@@ -262,7 +262,11 @@ class Own(HoleTests):
         ("fcfs+conservative+tests", {"outages": Outages([])}, "it knows no outages, checkpoints or costs"),
         ("aged+easy+tests", {}, "the order Aged"),
         ("slurm+easy+tests", {}, "no SlurmMultifactor() where jobs may be stopped"),
-        ("fcfs+easy+tests", {"cluster": Machines.of(64, cpus=1)}, "it knows tests on homogeneous nodes only"),
+        (
+            "fcfs+conservative+tests",
+            {"cluster": Machines.of(64, cpus=1)},
+            "it knows tests beside conservative backfilling on homogeneous nodes only",
+        ),
         (
             "fcfs+easy+tests",
             {"cluster": Partitions([Partition("a", nodes=64, default=True), Partition("b", nodes=64)])},
