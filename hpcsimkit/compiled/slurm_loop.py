@@ -95,8 +95,8 @@ from hpcsimkit.compiled.state import BACKFILLED, READY
 OVER, LACKS_SPACE, STUCK, PAUSED = range(4)
 """What a run returns: it is over, its log is full, the kernel should say what is wrong, the past is over."""
 
-GOES_ON = 2
-"""Value of ``PAUSES`` with which a run goes on after its pause."""
+GOES_ON, GOES_ON_IDLE = 2, 3
+"""Values of ``PAUSES`` with which a run goes on after its pause: with a pass, or without as no job waited."""
 
 
 def simulate(
@@ -123,7 +123,8 @@ def simulate(
         if _lacks_space(jobs, run, stops):
             return LACKS_SPACE
         now = counters[NOW_AT]
-        if counters[PAUSES] == GOES_ON:
+        if counters[PAUSES] >= GOES_ON:
+            idle = counters[PAUSES] == GOES_ON_IDLE
             counters[PAUSES] = 0
         else:
             now = counters[NOW_AT] = _next_instant(jobs, past, run, stops)
@@ -131,7 +132,8 @@ def simulate(
                 return STUCK if counters[JOBS_WAITING] else OVER
             _end_jobs(factors, jobs, limits, nodes, run, stops, now)
             _submit_jobs(jobs, run, stops, now)
-            if not counters[JOBS_WAITING]:
+            idle = not counters[JOBS_WAITING]
+            if idle and not _pauses_now(past, run, now):
                 continue
             counters[PASSES] += 1
             if not counters[ACTING]:
@@ -139,9 +141,9 @@ def simulate(
             if counters[FAILED]:
                 return STUCK
             if counters[ACTING] and counters[PAUSES]:
-                counters[PAUSES] = GOES_ON
+                counters[PAUSES] = GOES_ON_IDLE if idle else GOES_ON
                 return PAUSED
-        if counters[ACTING]:
+        if counters[ACTING] and not idle:
             _schedule(clocks, factors, jobs, limits, nodes, run, stops, now)
     return OVER
 
@@ -176,9 +178,17 @@ def _next_instant(jobs: Jobs, past: Past, run: Run, stops: Stops | None) -> int:
                 coming = min(coming, past.start[counters[GIVEN]])
             if coming > counters[NOW_AT]:
                 now = min(now, coming)
+    elif counters[PAUSES] and not counters[ACTING]:
+        now = min(now, past.at)
     if stops is not None:
         now = min(now, next_return(stops.attempts))
     return now
+
+
+@pasted
+def _pauses_now(past: Past, run: Run, now: int) -> bool:
+    """Return whether the past is over now, so that a run that pauses then does so though no job waits."""
+    return bool(run.counters[PAUSES]) and not run.counters[ACTING] and now == past.at
 
 
 @pasted

@@ -245,12 +245,12 @@ MEASURES = {
         ("training", agents.training), ("inference", agents.inference), ("backfilling", agents.backfilling),
         ("games", agents.games), ("batches", agents.batches), ("shares", shares.shares),
         ("preemptive", simulators.preemptive), ("futures", simulators.futures),
-        ("slurm", slurm.measure), ("validated", slurm.validated), ("advice", slurm.advice), ("advised", slurm.advised),
+        ("slurm", slurm.measure), ("stopping", slurm.stopping), ("validated", slurm.validated), ("advice", slurm.advice), ("advised", slurm.advised),
         ("sweep", sweeps.overhead), ("finished", sweeps.finished), ("workers", sweeps.workers),
     )},
 }  # fmt: skip
 
-UNITS = {"month": "jobs", "slurm": "jobs", "validated": "jobs", "advice": "futures", "preemptive": "jobs", "futures": "futures", "outages": "jobs", "corners": "jobs", "speed": "jobs", "tests": "jobs", "compiled": "jobs", "table": "jobs", "metrics": "jobs", "packing": "decisions",
+UNITS = {"month": "jobs", "slurm": "jobs", "stopping": "jobs", "validated": "jobs", "advice": "futures", "preemptive": "jobs", "futures": "futures", "outages": "jobs", "corners": "jobs", "speed": "jobs", "tests": "jobs", "compiled": "jobs", "table": "jobs", "metrics": "jobs", "packing": "decisions",
          "episodes": "episodes", "games": "episodes", "window": "steps", "pairs": "steps", "inspector": "steps", "training": "steps", "inference": "answers", "backfilling": "steps", "batches": "steps"}  # fmt: skip
 
 FILES = (
@@ -334,6 +334,7 @@ ALL = [
     ("slurm", "20000 jobs", "as-configured", 3),
     ("validated", "20000 jobs", "as-configured", 2),
     ("slurm", "20000 jobs", "as-configured, SimPy", 1),
+    ("stopping", "20000 jobs", "as-configured, preempt/qos", 3),
     ("advice", "520 waiting", "as-configured", 50),
     ("advised", "520 waiting", "200 futures, not calibrated", 2),
     ("advised", "520 waiting", "200 futures", 2),
@@ -453,6 +454,11 @@ def row(case: tuple[str, str, str, int], found: dict[str, Any]) -> str:
     if "of_simulation" in found:
         cells.append(
             f"{found['of_simulation']:.2f} of the simulation's time  peak {found['peak_mib']:,.0f} MiB"
+        )
+    if "of_plain" in found:
+        cells.append(
+            f"{found['stops']:,.0f} stops; {found['of_plain']:.2f} x the time without preemption, the first jobs "
+            f"{found['of_simpy']:.0f} x as fast as on SimPy"
         )
     if "of_no_partition" in found:
         cells.append(f"{found['of_no_partition']:.3f} of the time without a partition")

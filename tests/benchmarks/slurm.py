@@ -55,6 +55,9 @@ DAY = 86_400
 EPOCH = 1_795_000_000
 """Unix time at which the log begins, in what Slurm prints."""
 
+FEW = 2_000
+"""Number of jobs that are also simulated on SimPy."""
+
 LABELS = ("user", "group", "qos", "partition")
 
 
@@ -156,6 +159,37 @@ def measure(traces: Path, source: str, policy: str, repetitions: int) -> dict[st
         Simulation(workload, made.policy, made.partitions, simulator=simulator, **made.options).run()
         least = min(least, time.process_time() - began)
     return {"seconds": least, "per_second": len(workload) / least}
+
+
+def stopping(traces: Path, source: str, policy: str, repetitions: int) -> dict[str, float]:
+    """Simulate Slurm whose jobs of one QOS stop others, and without that, compiled; the first jobs also on SimPy."""
+    from hpcsimkit import Simulation
+
+    plain, workload = profile(), jobs(int(source.partition(" ")[0]))
+    workload = workload.select(np.flatnonzero(plain.partitions.admitted(workload).any(axis=0)))
+    qos = {**plain.qos, "high": replace(plain.qos["high"], preempts=("normal", "small"))}
+    stops = replace(plain, qos=qos, preempt="qos", preempt_mode="requeue")
+
+    def simulate(made: Any, log: Any, simulator: Any = "compiled") -> tuple[float, Any]:
+        began = time.process_time()
+        found = Simulation(log, made.policy, made.partitions, simulator=simulator, **made.options).run()
+        return time.process_time() - began, found
+
+    first = workload.first(FEW)
+    for made in (stops, plain):
+        simulate(made, first)  # is loaded
+    on_simpy, reference = simulate(stops, first, "simpy")
+    seconds, found = simulate(stops, first)
+    assert found.hash == reference.hash
+    both = [(simulate(stops, workload), simulate(plain, workload)[0]) for _ in range(repetitions)]
+    least, without = min(each[0] for each, _ in both), min(each for _, each in both)
+    return {
+        "seconds": least,
+        "per_second": len(workload) / least,
+        "stops": float(both[0][0][1].stop_count.sum()),
+        "of_plain": least / without,
+        "of_simpy": on_simpy / seconds,
+    }
 
 
 def validated(traces: Path, source: str, policy: str, repetitions: int) -> dict[str, float]:

@@ -429,8 +429,10 @@ def check_futures_of(seed: int, made: Callable[[int], Day]) -> None:
     profile = replace(day.profile, associations=tree)
     options = {**profile.options, "walltime": day.walltime}
     case = Case.of(day.jobs, profile.policy, profile.partitions, **options)
-    futures = Futures(case, case.run(), recorded=draws.one(True, False))
+    recorded = draws.one(True, False)
     at = draws.one(*day.jobs.submit_time.tolist()) + draws.one(0, 1, 30)
+    live_at = draws.one(None, at)  # at which all jobs to come are known
+    futures = Futures(case, case.run(), recorded=recorded, live_at=live_at)
     moment = futures.moment(at)
     if not len(moment.waiting):
         return

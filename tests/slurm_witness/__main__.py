@@ -353,12 +353,11 @@ def reasons_at(
     """Return why the jobs of a queue wait by the rules of the simulation, and those that never start."""
     whole, live = live_case(case, str(queue), at)
     result = recorded_result(whole.jobs, live.ended, whole.cluster, whole.name)
-    futures = Futures(whole, result, recorded=True)
+    futures = Futures(whole, result, recorded=True, live_at=at)
     moment = futures.moment(at)
     names = [whole.jobs.label("id", number) for number in whole.jobs.id.tolist()]
-    found = {names[row]: "BeginTime" for row in np.flatnonzero(whole.jobs.submit_time > at).tolist()}
-    found |= zip((names[row] for row in moment.waiting.tolist()), futures.reasons(moment, fair), strict=True)
-    return found, live.stuck
+    waiting = (names[row] for row in moment.waiting.tolist())
+    return dict(zip(waiting, futures.reasons(moment, fair), strict=True)), live.stuck
 
 
 def _printed_reasons(file: Path) -> dict[str, str]:

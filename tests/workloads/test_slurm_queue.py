@@ -178,3 +178,22 @@ def test_an_array_without_end_is_cut(tmp_path: Path) -> None:
     assert len(queue.jobs) == MOST_TASKS
     assert names(queue)[:3] == ["10_0", "10_2", "10_4"]
     assert np.unique(queue.jobs.column("array_limit")).tolist() == [5]
+
+
+@pytest.mark.parametrize("limit", [1, wrapped(1), 0, None])
+def test_the_last_waiting_task_of_an_array_has_its_limit(limit: Any, tmp_path: Path) -> None:
+    """It has a number of its own, and no list of tasks that would state the limit."""
+    array = {"array_job_id": 10, "array_task_string": "", "array_max_tasks": limit}
+    last = {**JOBS[3], **array, "job_id": 10, "array_task_id": 4}
+    runs = {**JOBS[0], **array, "job_id": 14, "array_task_id": 3}
+    (tmp_path / "q.json").write_text(json.dumps({"jobs": [last, runs, JOBS[1]]}))
+    (tmp_path / "jobs.txt").write_text(
+        SCONTROL.replace(
+            "JobId=7 ", f"JobId=14 ArrayJobId=10 ArrayTaskId=3 ArrayTaskThrottle={limit or 0} "
+        ).replace("ArrayTaskId=1-2", f"ArrayTaskId=4 ArrayTaskThrottle={limit or 0}")
+    )
+    files = ["q.json"] if isinstance(limit, dict) else ["q.json", "jobs.txt"]
+    for queue in (read_queue(tmp_path / file) for file in files):
+        found = dict(zip(names(queue), queue.jobs.column("array_limit").tolist(), strict=True))
+        assert found["10_4"] == found["10_3"] == (1 if limit else -1)
+        assert found.get("8", -1) == -1

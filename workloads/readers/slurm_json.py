@@ -163,6 +163,7 @@ def _of_queue(job: Mapping[str, Any]) -> dict[str, str]:
         "Dependency": _text(job.get("dependency")),
         "Priority": _number(job.get("priority")),
         "Evaluated": _moment(job.get("last_sched_evaluation")),
+        "ArrayTaskThrottle": _number(job.get("array_max_tasks")),
     }
 
 

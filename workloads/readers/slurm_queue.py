@@ -53,6 +53,7 @@ NOT_OF_THE_LIVE = ("End", "Elapsed", "Suspended", "JobIDRaw")
 
 TASKS = re.compile(r"(?P<list>[\d,\-:]+)(?:%(?P<limit>\d{1,9}))?")
 PENDING_ARRAY = re.compile(r"(?P<array>\d{1,18})_\[(?P<tasks>[^\]]*)\]")
+ONE_TASK = re.compile(r"(?P<array>\d{1,18})_\d{1,9}")
 PAIR = re.compile(r"(?:^|\s)([A-Za-z/:_]+)=")
 
 OF_SCONTROL = {
@@ -75,6 +76,7 @@ OF_SCONTROL = {
     "Reason": "Reason",
     "Dependency": "Dependency",
     "Priority": "Priority",
+    "ArrayTaskThrottle": "ArrayTaskThrottle",
 }
 """Fields of ``sacct`` by the keys of ``scontrol show job``."""
 
@@ -171,7 +173,8 @@ def read_queue(
     records = [given[line - 1] for line in jobs.lines.tolist()]
     waits = np.array([state(record.get("State", "")) in WAITING for record in records])
     wait = np.where(waits, UNKNOWN, jobs.recorded_wait_time)
-    moments = [*(jobs.submit_time + np.maximum(wait, 0)).tolist(), *times]
+    submitted = jobs.submit_time - np.maximum(jobs.column("recorded_held_time"), 0)
+    moments = [*np.where(waits, submitted, jobs.submit_time + np.maximum(wait, 0)).tolist(), *times]
     when = max(moments) if at is None else at
     columns = {**jobs.columns, "id": np.arange(len(jobs)), "recorded_wait_time": wait}
     columns |= {name: np.full(len(jobs), UNKNOWN) for name in ("recorded_reason",) if name in columns}
@@ -231,11 +234,24 @@ def _tasks(record: Record) -> Iterator[Record]:
     match = PENDING_ARRAY.fullmatch(record.get("JobID", ""))
     tasks = match and TASKS.fullmatch(match["tasks"])
     if match is None or tasks is None:
-        yield {**record, "Array": "", "ArrayLimit": ""}
+        yield {**record, **_of_last_task(record)}
         return
     limit = tasks["limit"] or ""
     for number in _numbers(tasks["list"]):
         yield {**record, "JobID": f"{match['array']}_{number}", "Array": match["array"], "ArrayLimit": limit}
+
+
+def _of_last_task(record: Record) -> Record:
+    """Return the array and its limit of a task that waits alone; empty texts for any other job.
+
+    The last waiting task of an array has a number of its own in place of a list, which would state the limit.
+    """
+    limit = record.get("ArrayTaskThrottle", "")
+    match = ONE_TASK.fullmatch(record.get("JobID", ""))
+    known = match is not None and is_whole_number(limit) and limit != "0"
+    if match is None or not known or state(record.get("State", "")) not in WAITING:
+        return {"Array": "", "ArrayLimit": ""}
+    return {"Array": match["array"], "ArrayLimit": limit}
 
 
 def _numbers(text: str) -> list[int]:

@@ -19,6 +19,7 @@ from hpcsimkit.experiments.comparison.case import Case
 from hpcsimkit.jobs.job import UNKNOWN, Job
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.begun import Begun, begun_of
+from hpcsimkit.kernel.job_gates import BeginTimes
 from hpcsimkit.kernel.parameters import parts
 from hpcsimkit.kernel.policy import Estimator, Order, Policy
 from hpcsimkit.kernel.simulation import Simulation
@@ -98,12 +99,21 @@ class Futures:
     recorded : bool
         Whether the result is the schedule on record, in which more may be in use than the cluster has.
         Default: False.
+    live_at : int, optional
+        Time of a live queue [s], at which its jobs with a begin time ahead are known. Default: no such jobs.
     """
 
     def __init__(
-        self, case: Case, result: Result, request: Columns | None = None, *, recorded: bool = False
+        self,
+        case: Case,
+        result: Result,
+        request: Columns | None = None,
+        *,
+        recorded: bool = False,
+        live_at: int | None = None,
     ) -> None:
         self.case, self.result, self.request, self.recorded = case, result, request, recorded
+        self._live_at = live_at
         self._each, self._attempts = result.by_attempt, result.attempts
         self._job = np.arange(len(result)) if self._attempts is None else self._attempts.job
         self._jobs = result.workload if request is None else with_request(result.workload, request)
@@ -151,7 +161,9 @@ class Futures:
         result, each = self.result, self._each
         begun = (each.start_time >= 0) & (each.start_time <= at)
         present = np.flatnonzero(begun & (each.end_time > at))
-        waits = (result.submit_time <= at) & (result.end_time > at)
+        waits = result.end_time > at
+        if at != self._live_at:
+            waits &= result.submit_time <= at
         waits[self._job[present]] = False
         waiting = np.flatnonzero(waits)
         if self.request is not None:
@@ -202,7 +214,10 @@ class Futures:
             pairs = [*zip(held.job[then].tolist(), held.reason[then].tolist(), strict=True)]
             told = dict(reversed(pairs))  # the first reason: the end of the run is of no interest
         told |= asked.told
-        found = [told.get(row, "") for row in range(last - len(moment.waiting), last)]
+        ahead = self._jobs.submit_time[moment.waiting] > moment.at
+        first = last - len(moment.waiting)
+        told |= dict.fromkeys((first + np.flatnonzero(ahead)).tolist(), BeginTimes.reason)
+        found = [told.get(row, "") for row in range(first, last)]
         return found if "array_job" not in self._jobs.columns else self._of_arrays(moment.waiting, found)
 
     def _limited_before(self, moment: Moment) -> Mask:
@@ -267,8 +282,8 @@ class Futures:
         """Return the state at a time for compiled futures of Slurm as configured; None for any others."""
         if self._slurm is None or self._done(moment).any():
             return None
-        known, longest = np.concatenate([moment.past, moment.active]), self._longest(moment)
-        jobs = _again(self._jobs, known, NO_ARRIVALS[0], NO_ARRIVALS[1], longest, np.zeros_like(longest))
+        known = np.concatenate([moment.past, moment.active])
+        jobs = self._again(moment, self._longest(moment), *NO_ARRIVALS)
         if self.case.setup.walltime == "kill":
             jobs = jobs.killed_at_limit
         return self._slurm.moment(jobs, known, begun, len(moment.waiting))
@@ -338,10 +353,20 @@ class Futures:
         rows, submit_time : array of int64, shape (arrivals,)
             Rows of the past jobs that arrive again, and their submission times [s].
         """
-        known = np.concatenate([moment.past, moment.active])
-        jobs = _again(self._jobs, known, rows, submit_time, run_time, self._done(moment))
+        jobs = self._again(moment, run_time, rows, submit_time)
         setup = replace(self.case.setup, begun=begun, begin_at=None, simulator="auto")
         return Simulation(jobs, policy, setup=setup, name=self.case.name).run()
+
+    def _again(self, moment: Moment, run_time: Integers, rows: Integers, submit_time: Integers) -> Workload:
+        """Return the jobs of one future; those of the past run for as long as their last attempts did.
+
+        A job that was stopped for good, or went on after a stop, did not run for its whole run time then.
+        """
+        known, done = np.concatenate([moment.past, moment.active]), self._done(moment)
+        jobs = _again(self._jobs, known, rows, submit_time, run_time, done)
+        ran, last = jobs.run_time.copy(), moment.attempts[: len(moment.past)]
+        ran[: len(last)] = self._each.end_time[last] - self._each.start_time[last]
+        return replace(jobs, columns={**jobs.columns, "run_time": ran})
 
 
 class _Asked(SlurmScheduler):

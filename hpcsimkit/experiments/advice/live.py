@@ -38,6 +38,9 @@ ON_CLOCK = ("UnixStartTime", "TimeZoneString")
 """Keys of the header that define the clock of a log."""
 
 NAME = re.compile(r"(?<=:)\d+(?:_\d+)?")
+FAR = 604_800
+"""Time within which a job of the queue may begin at the earliest, for it to have a window [s]."""
+
 MISSING = "999999999999"
 """Number of jobs that are in no log."""
 
@@ -57,7 +60,8 @@ class Live:
     reasons : mapping of str to str
         Reasons for which jobs wait, as the queue states them, by job.
     stuck : mapping of str to str
-        Reasons of the jobs that do not start by themselves, by job; they are not among the jobs.
+        Reasons of the jobs that do not start by themselves, or not within `FAR`, by job; they are not among
+        the jobs.
     """
 
     jobs: Workload
@@ -139,15 +143,17 @@ def live_jobs(history: Workload, queue: Queue, prepare: Callable[[Workload], Wor
     _check_clock(history, queue.jobs)
     names = _names(queue.jobs)
     reasons = dict(zip(names, queue.reasons, strict=True))
-    jobs = prepare(queue.jobs)
+    far = queue.jobs.submit_time > queue.at + FAR
+    stuck = {**queue.stuck, **{names[row]: reasons[names[row]] for row in np.flatnonzero(far).tolist()}}
+    jobs = prepare(queue.jobs.select(np.flatnonzero(~far)))
     end = history.submit_time + np.maximum(history.recorded_wait_time, 0) + history.run_time
-    named = np.array([name in reasons or name in queue.stuck for name in _names(history)], dtype=bool)
+    named = np.array([name in reasons or name in stuck for name in _names(history)], dtype=bool)
     history = history.select(np.flatnonzero((end <= queue.at) & ~named), f"ended by {queue.at} s")
     resources = tuple(dict.fromkeys((*history.resources, *jobs.resources)))
     merged = _numbered(history, resources).merge(_numbered(jobs, resources))
     merged = _running_first(_with_own_numbers(merged))
     ended = np.array([name not in reasons for name in _names(merged)], dtype=bool)
-    return Live(merged, queue.at, ended, {name: text for name, text in reasons.items() if text}, queue.stuck)
+    return Live(merged, queue.at, ended, {name: text for name, text in reasons.items() if text}, stuck)
 
 
 def _check_clock(history: Workload, queue: Workload) -> None:

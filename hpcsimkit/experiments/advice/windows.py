@@ -51,7 +51,7 @@ def scores(windows: Windows, start: Integers) -> tuple[Floats, Floats]:
     return (middle - start) / (middle - low + SLACK), (start - middle) / (high - middle + SLACK)
 
 
-def stretched(windows: Windows, below: Floats, above: Floats, at: int) -> Windows:
+def stretched(windows: Windows, below: Floats, above: Floats, at: int | Integers) -> Windows:
     """Return windows of which each end would have held as many true starts of the past as it should.
 
     The distance of an end from the middle is multiplied by the quantile of its scores at the level of the
@@ -64,8 +64,8 @@ def stretched(windows: Windows, below: Floats, above: Floats, at: int) -> Window
         Windows at `at`.
     below, above : array of float64, shape (starts,)
         Scores of known starts.
-    at : int
-        Time before which nothing starts [s].
+    at : int, or array of int64, shape (jobs,)
+        Time before which nothing starts, or each job does not [s].
 
     References
     ----------

@@ -107,7 +107,8 @@ class Advice(Answer):
     clock : str
         Date of the time; empty if the log has none.
     stuck : mapping of str to str
-        Reasons of the jobs that wait and do not start by themselves, by job. Default: none.
+        Reasons of the jobs that wait and do not start by themselves, or not within a week, by job. Default:
+        none.
     """
 
     stem = "advice"
@@ -241,7 +242,7 @@ class Advice(Answer):
             yield "no job waits"
         if self.stuck:
             named = ", ".join(f"{job} ({reason})" for job, reason in self.stuck.items())
-            yield f"jobs that do not start by themselves: {named}"
+            yield f"jobs that do not start by themselves, or not within a week: {named}"
         if len(self.table) > TOP:
             yield f"{grouped(len(self.table) - TOP)} further jobs in windows.csv"
         yield self._made_of
@@ -395,8 +396,12 @@ class AdviceQuestion(OfCases):
             result = self.result(tasks)
             request = request_columns(asked, result.workload, self.second) if asked else None
             self._last.clear()
-            self._last[tasks, asked] = Futures(self.case, result, request, recorded=self.recorded)
+            self._last[tasks, asked] = self._futures(result, request)
         return self._last[tasks, asked]
+
+    def _futures(self, result: Result, request: Mapping[str, int] | None = None) -> Futures:
+        live_at = None if self.live is None else self.live.at
+        return Futures(self.case, result, request, recorded=self.recorded, live_at=live_at)
 
     @cached_property
     def _last(self) -> dict[tuple[Path, str], Futures]:
@@ -431,17 +436,20 @@ class AdviceQuestion(OfCases):
         past = [arrays for what, arrays in seen if what == "past"]
         below, above = (np.concatenate([np.zeros(0), *(each[name] for each in past)]) for name in SCORES)
 
+        futures = self._futures(result)
+        moment = futures.moment(self.second)
+        eligible = np.maximum(result.submit_time[moment.waiting], self.second)
+
         def windows(what: str) -> tuple[Integers, Windows]:
             parts = [arrays for name, arrays in seen if name == what]
             starts = np.concatenate([arrays["starts"] for arrays in parts])
-            return parts[0]["as_requested"], stretched(windows_of(starts), below, above, self.second)
+            earliest = eligible if what == "waiting" else self.second
+            return parts[0]["as_requested"], stretched(windows_of(starts), below, above, earliest)
 
         def reasons(what: str) -> list[str]:
             """Return the reasons of Slurm's rules; of a run without them, they are empty."""
             return next(list[str](arrays["reasons"].tolist()) for name, arrays in seen if name == what)
 
-        futures = Futures(self.case, result)
-        moment = futures.moment(self.second)
         names = [result.workload.label("id", int(each)) for each in result.workload.id[moment.waiting]]
         told = dict(zip(names, reasons("waiting"), strict=True)) if self.live is None else self.live.reasons
         table = _table(result.workload, moment.waiting, *windows("waiting"), futures.next_start(moment))

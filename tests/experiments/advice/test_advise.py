@@ -209,6 +209,25 @@ def test_stopped_jobs_wait_and_run_on(log: Workload, preempted: str) -> None:
     assert (stopped > 3) == (preempted == "continue")
 
 
+def test_jobs_that_were_stopped_for_good_have_ended_then(log: Workload) -> None:
+    """A policy with a memory hears of their last attempts, which were shorter than their run times."""
+    tiers = Workload({**log.columns, "qos": np.arange(len(log)) % 3}, machine_size=log.machine_size)
+    case = Case.of(tiers, "slurm+easy+preempt(by=qos,mode=cancel)")
+    result = case.run()
+    assert result.attempts is not None
+    futures, seen = Futures(case, result), 0
+    stops = result.attempts.end_time[result.attempts.outcome == Outcome.CANCELLED]
+    for at in np.unique(stops)[1::5].tolist():
+        moment = futures.moment(at)
+        coming = np.flatnonzero(log.submit_time > at)
+        starts = futures._starts(
+            moment, futures._begun(moment), log.run_time[moment.active], coming, log.submit_time[coming]
+        )
+        assert starts.tolist() == futures.next_start(moment).tolist()
+        seen += len(moment.past)
+    assert len(stops) > 40 and seen
+
+
 def test_the_further_job_is_the_last_to_wait(log: Workload) -> None:
     at = int(log.submit_time[300])
     found = advise(

@@ -103,7 +103,25 @@ def test_jobs_start_beside_those_that_run(capsys: pytest.CaptureFixture[str]) ->
     assert "http" not in page.replace("http://www.w3.org", "")
     said = capsys.readouterr().out
     assert "jobs that run: 1, that wait: 3" in said
-    assert "jobs that do not start by themselves: 24 (JobHeldUser)" in said
+    assert "jobs that do not start by themselves, or not within a week: 24 (JobHeldUser)" in said
+
+
+def test_a_job_whose_begin_time_lies_ahead(capsys: pytest.CaptureFixture[str]) -> None:
+    """Job 25 needs both machines from 200 on; if all run as requested, job 23 does so from 240 to 360."""
+    later = {"state_reason": "BeginTime", "tres_req_str": "cpu=8,mem=2G,node=2"}
+    far = job(26, **later, eligible_time=NOW + 8 * 86_400, start_time=NOW + 8 * 86_400)
+    write_queue([*QUEUE, job(25, **later, eligible_time=NOW + 200, start_time=NOW + 200), far])
+    table = asked("--queue", "squeue.json", "--history", "history.sacct")
+    assert starts(table, "as_requested") == {"21": 30, "22": 120, "23": 240, "25": 360}
+    assert starts(table, "low") == starts(table, "high") == {"21": 30, "22": 60, "23": 120, "25": 200}
+    assert table["reason"].tolist()[3] == "BeginTime"
+    assert "or not within a week: 24 (JobHeldUser), 26 (BeginTime)" in capsys.readouterr().out
+
+
+def test_a_queue_in_which_all_jobs_begin_later() -> None:
+    write_queue([job(25, state_reason="BeginTime", eligible_time=NOW + 200, start_time=NOW + 200)])
+    table = asked("--queue", "squeue.json", "--history", "history.sacct")
+    assert starts(table, "middle") == {"25": 200}
 
 
 def test_jobs_of_several_partitions_ran_in_one_that_has_their_machines() -> None:
