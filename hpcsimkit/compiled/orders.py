@@ -45,7 +45,7 @@ AGED_ONE_BY_ONE: tuple[type[Order], ...] = (
     published.PublishedF3,
     published.PublishedF4,
 )
-ONE_BY_ONE = (published.SmallestSJF, published.LRF, *AGED_ONE_BY_ONE)
+ONE_BY_ONE: tuple[type[Order], ...] = (published.SmallestSJF, published.LRF, *AGED_ONE_BY_ONE)
 """Orders of the published simulators, whose sequences of jobs are short; some keys depend on submissions."""
 
 BY_SUBMISSION = (
