@@ -97,8 +97,9 @@ def _stop(
         run.state[row], stops.given_up[row] = DONE, now
         return
     run.state[row], run.start_time[row], run.mode[row] = STOPPED, -1, 0
-    if stops.restart.delay:
-        return_later(attempts, row, now + stops.restart.delay)
+    delay = stops.restart.delay + stops.rules.completing
+    if delay:
+        return_later(attempts, row, now + delay)
     else:
         _rejoin(jobs, run, stops, row, now)
 

@@ -113,7 +113,7 @@ class Source(RunTable):
         Expected SHA-256 of the file of partitions.
     slurm : str, optional
         Path of a folder with the configuration of Slurm; see :mod:`hpcsimkit.slurm.configuration`. It has the
-        machines and the partitions, jobs end at their limits, and stopped ones begin anew 120 s later, unless
+        machines and the partitions, jobs end at their limits, and stopped ones begin anew 121 s later, unless
         options say otherwise; the policy ``as-configured`` schedules all partitions. By default there is
         none.
     slurm_sha256 : str, optional

@@ -25,6 +25,7 @@ __all__ = [
     "Values",
     "associations_of",
     "is_accounts",
+    "loop_of",
     "qos_of",
 ]
 
@@ -258,6 +259,8 @@ class Values:
         for flag in flags:
             if flag.lower() not in ("overpartqos", "denyonlimit", "nodecay"):
                 self.notes[f"QOS is not modelled: Flags={flag}"] += 1
+        if "GraceTime" in plain:
+            self.notes["QOS is not modelled: GraceTime"] += 1
         return Qos(
             name,
             whole_of("Priority", plain["Priority"]) or 0 if "Priority" in plain else present.priority,
@@ -309,6 +312,30 @@ def qos_of(text: str, path: str | os.PathLike[str], notes: Counter[str]) -> dict
         name = row.get("Name", "").strip()
         found[name] = values.qos(name, Qos(name))
     return found
+
+
+def loop_of(qos: Mapping[str, Qos]) -> list[str]:
+    """Return QOS of which each may stop jobs of the next one, the last one being the first; empty if none do.
+
+    >>> names = {"high": ("low", "gone"), "low": ("least",), "least": ("high",), "normal": ("high",)}
+    >>> loop_of({name: Qos(name, preempts=preempts) for name, preempts in names.items()})
+    ['high', 'low', 'least', 'high']
+    >>> loop_of({"high": Qos("high", preempts=("low",)), "low": Qos("low")})
+    []
+    """
+    over: set[str] = set()
+
+    def search(path: list[str]) -> list[str]:
+        for name in qos[path[-1]].preempts:
+            if name in path:
+                return [*path[path.index(name) :], name]
+            if name in qos and name not in over and (found := search([*path, name])):
+                return found
+        over.add(path[-1])
+        return []
+
+    loops = (search([name]) for name in qos)
+    return next(filter(None, loops), [])
 
 
 def _factor(text: str) -> float:

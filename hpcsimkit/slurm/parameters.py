@@ -45,6 +45,8 @@ def _without_effect(text: str, *names: str) -> dict[str, Meaning]:
     return {name: Meaning(False, text) for name in names}
 
 
+GRACE = "noted unless 0: jobs are stopped at once"
+
 WHOLE: Mapping[str, Meaning] = {
     **_followed(
         ClusterName="name of the cluster in messages",
@@ -70,7 +72,8 @@ WHOLE: Mapping[str, Meaning] = {
         AccountingStorageEnforce="limits of QOS and associations hold with `limits`, `safe` or `all`; for "
         "`safe` see GrpTRESMins",
         PreemptType="`preempt/qos`, `preempt/partition_prio`: jobs that lack nodes stop others at once",
-        PreemptMode="`REQUEUE`: stopped jobs wait again, from 120 s later on; `CANCEL`: they are lost",
+        PreemptMode="`REQUEUE`: stopped jobs wait again, 121 s after their nodes take others; `CANCEL`: they "
+        "are lost",
         DefMemPerCPU="memory of jobs whose log names none is that of the log; the value is noted",
         DefMemPerNode="as DefMemPerCPU",
         JobRequeue="whether failed jobs wait again is said by --restart",
@@ -343,7 +346,7 @@ PARTITIONS: Mapping[str, Meaning] = {
         OverSubscribe="`EXCLUSIVE`: whole nodes; other values are noted",
         PreemptMode="`OFF`: its jobs are never stopped",
         State="jobs of a partition that is `DOWN` or `INACTIVE` are left out",
-        GraceTime="noted unless 0: jobs are stopped at once",
+        GraceTime=GRACE,
     ),
     **_without_effect(
         "without effect on the schedule of a log",
@@ -384,6 +387,7 @@ QOS: Mapping[str, Meaning] = {
         Priority="factor of the QOS in the priority",
         Preempt="QOS whose jobs may be stopped for jobs of this one",
         PreemptMode="`requeue`, `cancel`; `cluster`: that of slurm.conf",
+        GraceTime=GRACE,
         Flags="`OverPartQOS`: its limits come before those of the partition QOS; `NoDecay`: what its jobs "
         "have spent never decays; others are noted",
         UsageFactor="factor of the usage of its jobs",

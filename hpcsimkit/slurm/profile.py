@@ -24,8 +24,8 @@ from hpcsimkit.slurm.tres import tres_of
 __all__ = ["Slurm"]
 
 MICROSECONDS = 10**6
-REQUEUE_DELAY = 120
-"""Time after which a job that was stopped may start again [s]."""
+REQUEUE_DELAY = 121
+"""Time from the end of a job that was stopped, with its processes, until it waits again [s]."""
 
 SHOWN = {
     "nodename": "NodeName",
@@ -126,7 +126,7 @@ class Slurm(Rules):
 
     @property
     def options(self) -> dict[str, Any]:
-        """Options of a run: jobs end at their limits; stopped ones begin anew, 120 s later."""
+        """Options of a run: jobs end at their limits; stopped ones begin anew, 121 s later."""
         return {"walltime": "kill", "restart": Restart(preempted="anew", delay=REQUEUE_DELAY)}
 
 

@@ -20,6 +20,7 @@ from hpcsimkit.kernel.ledger import Mode
 from hpcsimkit.kernel.policy import Policy
 from hpcsimkit.kernel.system import System
 from hpcsimkit.results.attempts import Outcome
+from hpcsimkit.slurm.accounts import loop_of
 from hpcsimkit.slurm.completing import Completing
 from hpcsimkit.slurm.limits import LimitBook
 from hpcsimkit.slurm.plan import Places, Plan, Ticket
@@ -53,6 +54,9 @@ class SlurmScheduler(Policy):
         """Raise a UsageError if the profile is none."""
         if not isinstance(self.profile, Rules):
             raise UsageError(f"a profile read from Slurm's files is needed, found {self.profile!r}")
+        if self.profile.preempt == "qos" and (loop := loop_of(self.profile.qos)):
+            found = " that may stop ".join(loop)
+            raise UsageError(f"QOS that do not stop each other are needed, found {found}")
 
     def reset(self, system: System) -> None:
         """Read the jobs of the run, and set the clocks."""
@@ -232,7 +236,8 @@ class SlurmScheduler(Policy):
         sets = (among & each for each in self._by_weight)
         stopped = victims(ticket, self._places, system, sets, waiting.to_stop(ticket, system))
         for job in stopped:
-            system.stop(job, requeue=waiting.requeues(job))
+            # Slurm counts the delay until a job waits again from the time on at which it has been ended.
+            system.stop(job, requeue=waiting.requeues(job), delay=self._clocks.completing)
         if not stopped:
             return None
         completing.stop_others(row, now)

@@ -467,6 +467,27 @@ test_many_random_futures = pytest.mark.slow(
 )
 
 
+@uncompiled
+def test_futures_of_a_queue_in_which_all_jobs_begin_later() -> None:
+    """No main loop is made at the time itself, as no job waits: the next one may follow at once."""
+    made, jobs, _ = small_day()
+    made = replace(made, clocks=Clocks(sched_min_interval=60, bf_interval=0))
+    jobs = jobs.select([0, 2])
+    times = {"submit_time": [0, 21], "run_time": [50, 9], "requested_time": [50, 9], "id": [1, 2]}
+    jobs = replace(jobs, columns={**jobs.columns, **times, "nodes": [1, 1]})
+    case = Case.of(jobs, made.policy, made.partitions, **made.options)
+    futures = Futures(case, case.run(), live_at=20)
+    moment = futures.moment(20)
+    assert (moment.running.tolist(), moment.waiting.tolist()) == ([0], [1])
+    shared = SlurmFutures(made, made.partitions, jobs, case.setup.restart)
+    futures.__dict__["_slurm"] = shared
+    prepared = futures._prepared(moment, futures._begun(moment))
+    assert prepared is not None
+    none = np.zeros(0, dtype=np.int64)
+    found = prepared.starts(*futures._coming(moment, np.array([50, 9]), none, none))
+    assert found is not None and found.tolist() == [21]
+
+
 def test_futures_of_a_crowd(monkeypatch: pytest.MonkeyPatch) -> None:
     """Compiled: the futures that `advise` draws, by runs of their own and from the state that they share."""
     made, jobs = slurm.profile(), slurm.busy(100, 300)

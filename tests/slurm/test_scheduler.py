@@ -239,7 +239,7 @@ def test_a_planned_job_has_whole_nodes(made: Slurm) -> None:
 
 
 def test_a_job_of_a_better_qos_stops_the_job_on_the_first_node(made: Slurm) -> None:
-    """E6, F1: the job on n1 is stopped though the youngest is on n4; it may start again 120 s later, anew."""
+    """E6, F1: the job on n1 is stopped though the youngest is on n4; it may start again 121 s later, anew."""
     rows = [
         *({"at": 3 * n, "qos": "low", "cpus": 8, "on": "n", "run": 300, "limit": 600} for n in range(4)),
         {"at": 9, "qos": "low", "cpus": 16, "on": "big", "run": 300, "limit": 600},
@@ -249,8 +249,8 @@ def test_a_job_of_a_better_qos_stops_the_job_on_the_first_node(made: Slurm) -> N
     assert places(result)[5] == "n1" and result.start_time[5] == 30
     assert result.attempts is not None
     first = result.attempts.job == 0
-    assert result.attempts.start_time[first].tolist() == [0, 150]
-    assert result.attempts.end_time[first].tolist() == [30, 450]
+    assert result.attempts.start_time[first].tolist() == [0, 151]
+    assert result.attempts.end_time[first].tolist() == [30, 451]
 
 
 def test_of_the_jobs_on_a_node_the_oldest_is_stopped_and_no_more_than_needed(made: Slurm) -> None:
@@ -350,13 +350,32 @@ def test_a_job_of_an_equal_qos_stops_none(made: Slurm) -> None:
     assert starts(made, *rows) == [0, 60]
 
 
+@pytest.mark.parametrize(
+    ("low", "loop"),
+    [
+        ("high", "high that may stop low that may stop high"),
+        ("low", "low that may stop low"),
+        ("limited", ""),
+    ],
+)
+def test_qos_that_may_stop_each_other(tmp_path: Path, low: str, loop: str) -> None:
+    """Jobs of equal lengths could stop each other for ever; Slurm refuses such QOS: "QOS Preemption loop detected"."""
+    made = profile(tmp_path, qos=QOS.replace("low|1||requeue", f"low|1|{low}|requeue"))
+    if not loop:
+        assert starts(made, ALL) == [0]
+        return
+    with pytest.raises(UsageError, match=rf"QOS that do not stop each other are needed, found {loop}$"):
+        starts(made, ALL)
+    assert starts(replace(made, preempt="partition_prio"), ALL) == [0]
+
+
 def test_a_qos_whose_jobs_are_cancelled(tmp_path: Path) -> None:
     qos = QOS.replace("low|1||requeue", "low|1||cancel")
     rows = [
         {**ALL, "cpus": 8, "on": "n|big", "qos": "low", "run": 99, "limit": 99},
         {"at": 5, "cpus": 8, "on": "n", "qos": "high"},
     ]
-    for text, starts_of_the_first in ((qos, [0]), (QOS, [0, 125])):
+    for text, starts_of_the_first in ((qos, [0]), (QOS, [0, 126])):
         attempts = run(profile(tmp_path, qos=text), jobs(*rows)).attempts
         assert attempts is not None
         assert attempts.start_time[attempts.job == 0].tolist() == starts_of_the_first
@@ -416,6 +435,8 @@ def test_a_job_waits_for_those_that_it_has_stopped_and_stops_no_more(tmp_path: P
     result = run(made, jobs(*rows))
     assert places(result)[5] == "n1" and result.start_time[5] == 70
     assert result.attempts is not None and sorted(result.attempts.job[result.attempts.number > 1]) == [0]
+    # Its processes have ended at 70 s; 121 s later it waits again.
+    assert result.attempts.submit_time[result.attempts.job == 0].tolist() == [0, 70 + 121]
 
 
 # --- jobs ------------------------------------------------------------------------------------------------------
@@ -511,7 +532,7 @@ def test_a_maintenance_window(made: Slurm) -> None:
 
 
 def test_a_node_that_fails(made: Slurm) -> None:
-    """E8: its job waits again from 120 s later on, anew; meanwhile others do not use the node."""
+    """E8: its job waits again from 121 s later on, anew; meanwhile others do not use the node."""
     rows = [
         {"cpus": 8, "on": "n", "run": 100, "limit": 200},
         {"at": 20, "cpus": 8, "on": "n", "run": 10, "limit": 10},
@@ -519,8 +540,8 @@ def test_a_node_that_fails(made: Slurm) -> None:
     result = run(made, jobs(*rows), outages=Outages([Outage(10, 100, machines=("n1",))]))
     assert result.attempts is not None
     first = result.attempts.job == 0
-    assert result.attempts.start_time[first].tolist() == [0, 130]
-    assert result.attempts.end_time[first].tolist() == [10, 230]
+    assert result.attempts.start_time[first].tolist() == [0, 131]
+    assert result.attempts.end_time[first].tolist() == [10, 231]
     assert places(result)[1] == "n2"
 
 
