@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hpcsimkit.cluster.machines import Machines
 from hpcsimkit.cluster.outages import Failures, Outage, Outages, OutageSource
 from hpcsimkit.cluster.partitions import Partition, Partitions
 from hpcsimkit.compiled import attempts as of_attempts
@@ -262,11 +261,6 @@ class Own(HoleTests):
         ("fcfs+conservative+tests", {"outages": Outages([])}, "it knows no outages, checkpoints or costs"),
         ("aged+easy+tests", {}, "the order Aged"),
         ("slurm+easy+tests", {}, "no SlurmMultifactor() where jobs may be stopped"),
-        (
-            "fcfs+conservative+tests",
-            {"cluster": Machines.of(64, cpus=1)},
-            "it knows tests beside conservative backfilling on homogeneous nodes only",
-        ),
         (
             "fcfs+easy+tests",
             {"cluster": Partitions([Partition("a", nodes=64, default=True), Partition("b", nodes=64)])},
