@@ -266,7 +266,7 @@ def expect_ends(
             _alter(profile, entry, max(expected_end(machines, row), now + 1), RELEASE, PLUS)
 
 
-@pasted
+@machine_code
 def entry_of(profile: MachineProfile, tests: Tests | None, row: int) -> int:
     """Return the row of the profile with the allocation of a job: not its own if that has its reservation."""
     if tests is None:
@@ -405,7 +405,7 @@ def _is_found(
     return bool(before < nodes and profile.machines[FOUND, machine] == start)
 
 
-@pasted
+@machine_code
 def note_examined(profile: MachineProfile, tests: Tests | None, row: int) -> None:
     """Record that a job has its earliest feasible slot, unless it is away for a test: it misses releases."""
     if not is_away(tests, row):
@@ -424,10 +424,12 @@ def is_unexamined(profile: MachineProfile, row: int) -> bool:
     return bool(profile.jobs[EXAMINED, row] == UNEXAMINED)
 
 
-@pasted
+@machine_code
 def is_away(tests: Tests | None, row: int) -> bool:
     """Return whether a job is in a test, or has not yet come back from it."""
-    return False if tests is None else bool(tests.asked[row] > 0)
+    if tests is None:
+        return False
+    return bool(tests.asked[row] > 0)
 
 
 # --- searches ----------------------------------------------------------------------------------------------

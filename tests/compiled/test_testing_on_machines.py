@@ -177,7 +177,10 @@ def busy(count: int) -> tuple[Machines, Workload]:
     return cluster, jobs.without(cluster.misfits(jobs), "fits no machine")
 
 
-SLOWER = [pytest.param("wfp3+worst-fit+easy-k(3)", marks=pytest.mark.slow)]
+SLOWER = [
+    pytest.param(f"wfp3+worst-fit+{backfilling}", marks=pytest.mark.slow)
+    for backfilling in ("easy-k(3)", "conservative")
+]
 
 
 @pytest.mark.parametrize("policy", ["unicef+best-fit+easy", *SLOWER])
@@ -221,11 +224,7 @@ def test_a_broken_rule_is_noticed(
         (plan, "_entry", lambda plan, tests, machines, row: row),  # its reservation ends with its test
         (hole_tests_on_machines, "note_unexamined", lambda profile, row: None),  # it has missed releases
         (machine_profile, "_settle_machines_of", lambda profile, entry: None),  # what its last test frees
-        (
-            passes,
-            "release_tested",
-            lambda *state: None,
-        ),  # its reservation stays when it has ended in its test
+        (passes, "release_tested", lambda *state: None),  # its reservation stays when it ends in its test
     ],
 )
 def test_a_broken_rule_of_plans_is_noticed(
