@@ -296,6 +296,13 @@ def of_kavg() -> Table:
     return Table(["workers", "K", *fifths], list(rows()))
 
 
+def of_long_cush(system: str) -> Table:
+    """Mean NTAT of CuSH in a training of 5 000 epochs, and after it."""
+    from tests.agents.cush_long import HEADINGS, row
+
+    return Table(list(HEADINGS), [row(system)])
+
+
 def of_optima(names: Sequence[str]) -> Table:
     """Share of the way from chance to a known optimum that trainings at their shipped settings come."""
     from tests.agents.known_optimum import PRESETS, way
@@ -341,13 +348,15 @@ TABLES: Mapping[str, Callable[[], Table]] = {
     "optima-of-seats": partial(of_optima_of_seats, "SEAT_PRESETS"),
     "dras-times": of_dras_times,
     "generic-models": of_generic_models,
+    "queue-depths": of_queue_depths,
+    "cush-kavg": of_kavg,
+    "cush-long-sierra": partial(of_long_cush, "sierra"),
     **{f"guards-{log}": partial(of_guards, log) for log in ("KTH-SP2", "SDSC-SP2")},
 }
 """Functions that simulate the tables, by name."""
 
 FURTHER: Mapping[str, Callable[[], Table]] = {
-    "cush-kavg": of_kavg,
-    "queue-depths": of_queue_depths,
+    "cush-long-summit": partial(of_long_cush, "summit"),
     "optima-of-masked-ppo": partial(of_optima_of_seats, "AS_PUBLISHED"),
 }
 """Tables of which no page has all, or none."""

@@ -50,12 +50,13 @@ class _Collector:
         if not gc.isenabled() or began < self.next_count:
             return
         count = _number_of_objects()
+        # Without the time of a collection: the more garbage there is, the longer it takes.
+        self.next_count = began + self.PAUSE * (time.perf_counter() - began)
         if not self.kept:
             self.kept = count
         elif count > self.kept * self.GROWTH:
             gc.collect()
             self.kept = _number_of_objects()
-        self.next_count = began + self.PAUSE * (time.perf_counter() - began)
 
 
 def _number_of_objects() -> int:

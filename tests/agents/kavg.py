@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from threading import Barrier, BrokenBarrierError
 from typing import Any
 
@@ -57,8 +59,10 @@ class InThreads(Workers):
 def trained(problem: CushProblem, settings: CushSettings, workers: int, seed: int = 0) -> list[CushTrainer]:
     """Return the trainers of all workers after a training."""
     meeting = Meeting(workers)
+    own = [replace(problem) for _ in range(workers)]  # threads must not share a cluster: it numbers requests
     trainers = [
-        CushTrainer(problem, settings, seed=seed, workers=InThreads(meeting, rank)) for rank in range(workers)
+        CushTrainer(each, settings, seed=seed, workers=InThreads(meeting, rank))
+        for rank, each in enumerate(own)
     ]
 
     def train(trainer: CushTrainer) -> None:
@@ -83,4 +87,6 @@ def rows(epochs: int = 60) -> Iterator[list[str]]:
         curve = trained(CushProblem(), settings, workers)[0].curve
         found = [each.measures["normalised_turnaround"] for each in curve]
         means = (f"{np.mean(part):.2f}" for part in np.array_split(found, PARTS))
-        yield [str(workers), "-" if workers == 1 else str(average_every), *means]
+        row = [str(workers), "-" if workers == 1 else str(average_every), *means]
+        print(*row, file=sys.stderr, flush=True)
+        yield row

@@ -73,6 +73,16 @@ def test_objects_are_not_counted_after_each_run(monkeypatch: pytest.MonkeyPatch)
     assert len(counts) == 1
 
 
+def test_a_long_collection_does_not_delay_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The more garbage there is, the longer it takes: with a pause of its length there would be more each time."""
+    collector = collector_with(monkeypatch, 0.5)
+    times = iter([0.0, 0.01, 60.0])
+    monkeypatch.setattr(garbage.time, "perf_counter", lambda: next(times))
+    monkeypatch.setattr(garbage.gc, "collect", lambda: next(times))
+    collector.collect_when_due()
+    assert collector.next_count == 0.5
+
+
 def test_nothing_is_collected_where_the_caller_has_disabled_it(monkeypatch: pytest.MonkeyPatch) -> None:
     collector_with(monkeypatch, 0.5)
     left = dropped()
