@@ -340,8 +340,6 @@ def _move(
         else:
             rows[kept] = row
             kept += 1
-    if not moved:
-        return
     for position in range(moved):  # sorted by insertion: they are few
         row, place = aside[position], position
         while place > 0 and state.served[NUMBER, aside[place - 1]] > state.served[NUMBER, row]:
