@@ -536,7 +536,8 @@ def _plan_next(
         counters[PLANNED] = NO_LIMIT
         for position in range(counters[PRESENT]):
             row = rows[position]
-            state.listing.scores[position] = 2 * state.served[PLACE, row] + (state.state[row] == WAITING)
+            # Behind those of the same queue that run; the queues are sorted when they are needed next.
+            state.listing.scores[position] = state.state[row] == WAITING
             at = _next_move(jobs, rules, restart, state, attempts, row, now)
             if at > now:
                 counters[PLANNED] = min(counters[PLANNED], at)
