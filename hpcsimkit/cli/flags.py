@@ -1,17 +1,20 @@
-"""Options shared by several commands, help texts, and the experiment defined by the options."""
+"""Options shared by several commands, help texts, what commands print, and the experiment of the options."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextvars import ContextVar
 from functools import wraps
 from inspect import Parameter, signature
+from os.path import relpath
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args
 
 import typer
 
 from hpcsimkit.experiments.consent import consented
 from hpcsimkit.io.budget import LIMITS, raise_limits
+from hpcsimkit.io.printable import show
 from hpcsimkit.kernel.setup import OPTIONS, Option
 
 if TYPE_CHECKING:
@@ -47,10 +50,13 @@ COMMAND_OPTIONS: dict[Callable[..., Any], Mapping[str, Any]] = {}
 
 
 def takes(*names: str, **options: Any) -> Callable[[Command], Command]:
-    """Return a decorator that gives a command options, passed as keyword arguments (None: not given)."""
+    """Return a decorator that gives a command options, passed as keyword arguments (None: not given).
+
+    It also has those of all commands, ``--limit`` and ``--quiet``, and is not passed them.
+    """
 
     def remember(command: Command) -> Command:
-        COMMAND_OPTIONS[command] = of(*names) | options
+        COMMAND_OPTIONS[command] = of(*names) | options | {"limit": Limits, "quiet": Quiet}
         return command
 
     return remember
@@ -64,29 +70,51 @@ def of(*names: str) -> dict[str, Any]:
 def with_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Return a command with its further options in its signature, after its arguments.
 
-    A command with the option ``--allow-code`` also has ``--remember-code``, and gets all consented code.
+    Those that its own signature names, too, are as described for :func:`takes`. A command with the option
+    ``--allow-code`` also has ``--remember-code``, and gets all consented code.
     """
     own, options = signature(command, eval_str=True), dict(COMMAND_OPTIONS.get(command, {}))
-    if "allow_code" in {*own.parameters, *options}:
+    if "allow_code" in options:
         options["remember_code"] = RememberCode
-    if not options:
-        return command
 
     @wraps(command)
     def complete(**arguments: Any) -> Any:
+        QUIET.set(bool(arguments.pop("quiet", False)))
+        arguments.pop("limit", None)  # set when it was parsed
         if "remember_code" in options:
             remember = arguments.pop("remember_code", None)
             arguments["allow_code"] = consented(arguments, remember=remember)
         return command(**arguments)
 
-    first = [each for each in own.parameters.values() if each.kind is Parameter.POSITIONAL_OR_KEYWORD]
-    last = [each for each in own.parameters.values() if each.kind is Parameter.KEYWORD_ONLY]
+    kept = [each for each in own.parameters.values() if each.name not in options]
+    first = [each for each in kept if each.kind is Parameter.POSITIONAL_OR_KEYWORD]
+    last = [each for each in kept if each.kind is Parameter.KEYWORD_ONLY]
     added = [
-        Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=kind)
+        Parameter(
+            name,
+            Parameter.KEYWORD_ONLY,
+            default=False if get_args(kind)[0] is bool else None,
+            annotation=kind,
+        )
         for name, kind in options.items()
     ]
     complete.__signature__ = own.replace(parameters=[*first, *added, *last])  # type: ignore[attr-defined]
     return complete
+
+
+QUIET: ContextVar[bool] = ContextVar("QUIET", default=False)
+"""Whether the command prints only errors."""
+
+
+def say(*parts: object) -> None:
+    """Print what a command has to say, unless it is quiet."""
+    if not QUIET.get():
+        show(*parts)
+
+
+def say_results(place: str | Path) -> None:
+    """Print where results are."""
+    say(f"results: {relpath(place)}")
 
 
 Source = Annotated[
@@ -97,16 +125,26 @@ Source = Annotated[
         "or of an experiment file (.toml).  [the built-in workload]",
     ),
 ]
-MachineFile = Annotated[
-    str | None,
-    typer.Option(
-        "--machines",
-        metavar="FILE",
-        help="Path of a file of machines (.csv, .toml, or the output of scontrol show node), or name of "
-        "machines (`parts machines` lists them), or module:Name.  [none]",
-    ),
-]
-Seed = Annotated[int | None, typer.Option(metavar="N", help="Random seed, 0 or more.  [0]")]
+
+
+def option(kind: Any, metavar: str | None, help_text: str, *flags: str, least: float | None = None) -> Any:
+    """Return the type of a command's argument for an option."""
+    return Annotated[kind | None, typer.Option(*flags, metavar=metavar, help=help_text, min=least)]
+
+
+def switch(flag: str, help_text: str, *flags: str) -> Any:
+    """Return the type of a command's argument for an option without a value."""
+    return Annotated[bool, typer.Option(flag, *flags, help=help_text)]
+
+
+MachineFile = option(
+    str,
+    "FILE",
+    "Path of a file of machines (.csv, .toml, or the output of scontrol show node), or name of machines "
+    "(`parts machines` lists them), or module:Name.  [none]",
+    "--machines",
+)
+Seed = option(int, "N", "Random seed, 0 or more.  [0]")
 EngineName = Annotated[
     dict[str, str] | None,
     typer.Option(
@@ -133,55 +171,25 @@ Limits = Annotated[
         help=f"Maximum size of an input; NAME is one of {', '.join(LIMITS)}; repeat the option for several.",
     ),
 ]
-Resume = Annotated[bool, typer.Option("--resume", help="Resume an interrupted run in the results folder.")]
-Overwrite = Annotated[
+Resume = switch("--resume", "Resume an interrupted run in the results folder.")
+Overwrite = switch(
+    "--overwrite", "Replace finished results in the results folder, without a question on a terminal."
+)
+Quiet = switch("--quiet", "Print only errors.", "-q")
+AllowCode = option(
+    list[str],
+    "NAME",
+    "Module, file.py or folder from which files (.toml, .hpcsim) may import code; repeat the option for "
+    "several.  [none]",
+    "--allow-code",
+)
+RememberCode = option(
     bool,
-    typer.Option(
-        "--overwrite",
-        help="Replace finished results in the results folder, without a question on a terminal.",
-    ),
-]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only errors.")]
-
-
-AllowCode = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--allow-code",
-        metavar="NAME",
-        help="Module, file.py or folder from which files (.toml, .hpcsim) may import code; repeat the option "
-        "for several.  [none]",
-    ),
-]
-RememberCode = Annotated[
-    bool | None,
-    typer.Option(
-        "--remember-code/--forget-code",
-        help="Remember the consent of --allow-code for all files in the folder of this file, or forget it.  "
-        "[unset]",
-    ),
-]
-
-NoReport = Annotated[bool, typer.Option("--no-report", help="Write no report.html and draw no figures.")]
-Trace = Annotated[
-    bool | None,
-    typer.Option("--trace", help="Write all events of a policy to OUT/traces/<policy>.jsonl."),
-]
-
-Snapshots = Annotated[
-    int | None,
-    typer.Option(
-        "--snapshots",
-        metavar="S",
-        help="Interval of computing time [s] at which the state of a run is saved, from which --resume goes "
-        "on; 0: after every pass.  [unset]",
-    ),
-]
-
-
-def option(kind: Any, metavar: str | None, help_text: str, *flags: str) -> Any:
-    """Return the type of a command's argument for an option."""
-    return Annotated[kind | None, typer.Option(*flags, metavar=metavar, help=help_text)]
+    None,
+    "Remember the consent of --allow-code for all files in the folder of this file, or forget it.  [unset]",
+    "--remember-code/--forget-code",
+)
+NoReport = switch("--no-report", "Write no report.html and draw no figures.")
 
 
 def _of_run(about: Option) -> Any:
