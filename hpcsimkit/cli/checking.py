@@ -6,17 +6,10 @@ from typing import Annotated, Any
 
 import typer
 
-from hpcsimkit.cli.flags import (
-    AllowCode,
-    MachineFile,
-    Seed,
-    allowed_code,
-    examples,
-    option,
-    say,
-    switch,
-    takes,
-)
+from hpcsimkit.cli.declaring import examples, option, switch
+from hpcsimkit.cli.flags import AllowCode, MachineFile, Seed, takes
+from hpcsimkit.cli.naming import allowed_code
+from hpcsimkit.cli.output import say
 
 
 @examples(
@@ -55,18 +48,10 @@ def check(
     error, with exit code 2, is one line, too: a wrong shape or value, a look into the future, decisions that
     differ from run to run, state kept between episodes, a broken rule of scheduling.
     """
-    from hpcsimkit.errors import UsageError, nearest
-    from hpcsimkit.experiments.checks.by_name import KINDS, checked, part_named
+    from hpcsimkit.experiments.checks.by_name import checked, part_named
     from hpcsimkit.experiments.source import Source
-    from hpcsimkit.kernel.pipeline import SEATS
     from hpcsimkit.kernel.watchdog import Watchdog
-    from hpcsimkit.policies.one_seat.catalogue import ONE_SEAT
 
-    if kind is not None and kind not in KINDS:
-        raise UsageError(f"--kind: one of {', '.join(KINDS)} is needed, found {kind!r}{nearest(kind, KINDS)}")
-    stages = [*(seat for seat in SEATS if seat != "estimates"), *ONE_SEAT]
-    if stage is not None and stage not in stages:
-        raise UsageError(f"--stage: one of {', '.join(stages)} is needed, found {stage!r}")
     code = allowed_code({"name": name, "parts": parts, **options})
     source = Source.of_flags({**options, "allow_code": code})
     with Watchdog():

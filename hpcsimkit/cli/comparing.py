@@ -8,22 +8,10 @@ from typing import Annotated, Any
 
 import typer
 
-from hpcsimkit.cli.flags import (
-    OF_EXPERIMENT,
-    QUIET,
-    RESULTS,
-    NoReport,
-    Overwrite,
-    Resume,
-    Source,
-    examples,
-    experiment_of,
-    option,
-    say,
-    say_results,
-    switch,
-    takes,
-)
+from hpcsimkit.cli.declaring import examples, option, switch
+from hpcsimkit.cli.flags import OF_EXPERIMENT, NoReport, Overwrite, Resume, Source, takes
+from hpcsimkit.cli.naming import experiment_of
+from hpcsimkit.cli.output import QUIET, RESULTS, say, say_results
 from hpcsimkit.io.printable import show, warn
 
 

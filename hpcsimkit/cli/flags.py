@@ -1,49 +1,20 @@
-"""Options shared by several commands, help texts, what commands print, and the experiment of the options."""
+"""Options shared by several commands."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from contextvars import ContextVar
 from functools import wraps
 from inspect import Parameter, signature
-from os.path import relpath
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args
+from typing import Annotated, Any, get_args
 
 import typer
 
+from hpcsimkit.cli.declaring import Command, option, switch
+from hpcsimkit.cli.output import QUIET
 from hpcsimkit.experiments.consent import consented
 from hpcsimkit.io.budget import LIMITS, raise_limits
-from hpcsimkit.io.printable import show
 from hpcsimkit.kernel.setup import OPTIONS, Option
-
-if TYPE_CHECKING:
-    from hpcsimkit.experiments import source as sources
-
-PROGRAM = "python -m hpcsimkit.run"
-RESULTS = Path("results")
-
-Command = TypeVar("Command", bound=Callable[..., Any])
-Kind = TypeVar("Kind", bound="sources.Source")
-
-EXAMPLES: dict[Callable[..., Any], str] = {}
-"""Examples at the end of the help text of each command."""
-
-
-def examples_text(*commands: str) -> str:
-    """Return the examples that end a help text; the first character prevents rewrapping."""
-    return "\n".join(["\b", "Examples:", *(f"  {PROGRAM} {command}".rstrip() for command in commands)])
-
-
-def examples(*commands: str) -> Callable[[Command], Command]:
-    """Return a decorator that adds examples to the help text of a command."""
-
-    def remember(command: Command) -> Command:
-        EXAMPLES[command] = examples_text(*commands)
-        return command
-
-    return remember
-
 
 COMMAND_OPTIONS: dict[Callable[..., Any], Mapping[str, Any]] = {}
 """Types of the further options of each command by name."""
@@ -60,6 +31,11 @@ def takes(*names: str, **options: Any) -> Callable[[Command], Command]:
         return command
 
     return remember
+
+
+def results_in(usual: str) -> Any:
+    """Return the type of the option of a results folder, by default one with a usual name."""
+    return option(str, "FOLDER", f"Results folder.  [results/{usual}]", "--out", "-o")
 
 
 def of(*names: str) -> dict[str, Any]:
@@ -102,21 +78,6 @@ def with_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return complete
 
 
-QUIET: ContextVar[bool] = ContextVar("QUIET", default=False)
-"""Whether the command prints only errors."""
-
-
-def say(*parts: object) -> None:
-    """Print what a command has to say, unless it is quiet."""
-    if not QUIET.get():
-        show(*parts)
-
-
-def say_results(place: str | Path) -> None:
-    """Print where results are."""
-    say(f"results: {relpath(place)}")
-
-
 Source = Annotated[
     Path | None,
     typer.Argument(
@@ -125,16 +86,6 @@ Source = Annotated[
         "or of an experiment file (.toml).  [the built-in workload]",
     ),
 ]
-
-
-def option(kind: Any, metavar: str | None, help_text: str, *flags: str, least: float | None = None) -> Any:
-    """Return the type of a command's argument for an option."""
-    return Annotated[kind | None, typer.Option(*flags, metavar=metavar, help=help_text, min=least)]
-
-
-def switch(flag: str, help_text: str, *flags: str) -> Any:
-    """Return the type of a command's argument for an option without a value."""
-    return Annotated[bool, typer.Option(flag, *flags, help=help_text)]
 
 
 MachineFile = option(
@@ -301,7 +252,7 @@ OF_EXPERIMENT: Mapping[str, Any] = {
         "for several. Metrics of your own are also columns of the results.  [auto]",
         *("--metric", "-m"),
     ),
-    "out": option(str, "FOLDER", "Results folder.  [results/<name of the workload>]", *("--out", "-o")),
+    "out": results_in("<name of the workload>"),
     "workers": option(int, "N", "Number of simulations in parallel, each in a process, 1 or more.  [1]"),
     "engine": EngineName,
 }
@@ -315,32 +266,3 @@ OF_JOBS = (
 
 OF_CLUSTERS = ("machines", "partitions", "slurm", "partition_column", "placement", "allow_code")
 """Names of the options that determine its cluster."""
-
-NAMING = (
-    *("name", "policies", "placement", "locality", "within", "inspector", "beside", "algorithm"),
-    *("reader", "machines", "metrics", "named"),
-)
-"""Arguments of commands that may be names of code; `named` are values within other ones."""
-
-
-def allowed_code(arguments: Mapping[str, Any]) -> list[str]:
-    """Return the modules, files and folders that the user names on the command line.
-
-    Names in files may refer to this code, and to no other; see :mod:`hpcsimkit.experiments.parts.trust`.
-    """
-    from hpcsimkit.experiments.parts import registry
-
-    given = [arguments.get(name) for name in NAMING]
-    names = [name for value in given for name in (value if isinstance(value, list) else [value]) if name]
-    code = [part for name in names for part in registry.code_of(name)]
-    return [*(arguments.get("allow_code") or ()), *filter(None, [arguments.get("parts")]), *code]
-
-
-def experiment_of(kind: type[Kind], arguments: Mapping[str, Any], **changes: object) -> Kind:
-    """Return the experiment defined by the arguments of a command; `changes` replace arguments."""
-    source, allowed = arguments["source"], allowed_code(arguments)
-    flags = {name: value for name, value in arguments.items() if name in kind.model_fields} | changes
-    flags["allow_code"] = allowed
-    if isinstance(source, Path) and source.suffix == ".toml":
-        return kind.of_flags(flags, kind.read(source, allowed).model_dump(exclude_unset=True))
-    return kind.of_flags({**flags, "log": None if source is None else str(source)})

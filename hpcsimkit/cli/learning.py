@@ -9,24 +9,20 @@ from typing import Annotated, Any
 
 import typer
 
+from hpcsimkit.cli.declaring import examples, option, switch
 from hpcsimkit.cli.flags import (
     OF_CLUSTERS,
     OF_JOBS,
     OF_RUNS,
-    QUIET,
-    RESULTS,
     AllowCode,
     Overwrite,
     Resume,
-    allowed_code,
-    examples,
     of,
-    option,
-    say,
-    say_results,
-    switch,
+    results_in,
     takes,
 )
+from hpcsimkit.cli.naming import allowed_code
+from hpcsimkit.cli.output import QUIET, RESULTS, say, say_results
 
 
 @examples(
@@ -45,7 +41,7 @@ from hpcsimkit.cli.flags import (
     ),
     allow_code=AllowCode,
     **of(*OF_RUNS),
-    out=option(str, "FOLDER", "Results folder.  [results/<log>-<algorithm>]", *("--out", "-o")),
+    out=results_in("<log>-<algorithm>"),
     resume=switch("--resume", "Resume an interrupted training in the results folder."),
     overwrite=Overwrite,
 )
@@ -126,7 +122,7 @@ def train(
         "--sample/--greedy",
     ),
     workers=option(int, "N", "Number of sequences simulated in parallel, 1 or more.  [1]"),
-    out=option(str, "FOLDER", "Results folder.  [results/<model>-on-<log>]", *("--out", "-o")),
+    out=results_in("<model>-on-<log>"),
     **of(*(name for name in OF_JOBS if name != "jobs"), *OF_CLUSTERS, "engine", *OF_RUNS),
     resume=Resume,
     overwrite=Overwrite,

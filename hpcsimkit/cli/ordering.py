@@ -8,21 +8,10 @@ from typing import Annotated, Any
 
 import typer
 
-from hpcsimkit.cli.flags import (
-    OF_JOBS,
-    OF_RUNS,
-    QUIET,
-    RESULTS,
-    Overwrite,
-    Source,
-    examples,
-    experiment_of,
-    of,
-    option,
-    say,
-    say_results,
-    takes,
-)
+from hpcsimkit.cli.declaring import examples, option
+from hpcsimkit.cli.flags import OF_JOBS, OF_RUNS, Overwrite, Source, of, results_in, takes
+from hpcsimkit.cli.naming import experiment_of
+from hpcsimkit.cli.output import QUIET, RESULTS, say, say_results
 from hpcsimkit.errors import UsageError
 from hpcsimkit.io.printable import warn
 
@@ -33,14 +22,6 @@ OF_SLURM = (
 
 FORMER = typer.Option(hidden=True)
 """Option of version 1.0 without effect."""
-
-
-def _factor(option: str, text: str) -> float:
-    """Return the number of a factor such as 1.5x."""
-    try:
-        return float(text.removesuffix("x"))
-    except ValueError:
-        raise UsageError(f"{option}: a factor such as 1.5x is needed, found {text!r}") from None
 
 
 @examples(
@@ -89,7 +70,7 @@ def _factor(option: str, text: str) -> float:
         "Name of a further policy to test on the last part, such as an agent; repeat the option for "
         "several.  [none]",
     ),
-    out=option(str, "FOLDER", "Results folder.  [results/<log>-learned]", *("--out", "-o")),
+    out=results_in("<log>-learned"),
     **of(*(name for name in OF_JOBS if name != "load_factor")),
     **of(
         "machines", "partitions", "slurm", "partition_column", "placement", "workers", "allow_code", *OF_RUNS
@@ -127,11 +108,7 @@ def learn(
     given = [f"--{name}" for name, value in former.items() if value]
     if given:
         warn(f"{', '.join(given)}: without effect; learn searches no parameters any more")
-    limits = {
-        name: None if settings[name] is None else _factor(f"--{name.replace('_', '-')}", settings[name])
-        for name in ("longest_wait", "fairness")
-    }
-    study_settings = experiment_of(Learning, {"source": source, **settings, **limits, "out": None})
+    study_settings = experiment_of(Learning, {"source": source, **settings, "out": None})
     workload = study_settings.workload()
     say(*loaded(workload, study_settings.cluster), *[OF_SLURM] * (study_settings.slurm is not None))
     place = Path(settings["out"] or RESULTS / f"{workload.name}-learned")

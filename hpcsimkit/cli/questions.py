@@ -8,22 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hpcsimkit.cli.flags import (
-    OF_CLUSTERS,
-    OF_JOBS,
-    OF_RUNS,
-    QUIET,
-    RESULTS,
-    Overwrite,
-    Source,
-    examples,
-    experiment_of,
-    option,
-    say,
-    say_results,
-    switch,
-    takes,
-)
+from hpcsimkit.cli.declaring import examples, option, switch
+from hpcsimkit.cli.flags import OF_CLUSTERS, OF_JOBS, OF_RUNS, Overwrite, Source, results_in, takes
+from hpcsimkit.cli.naming import experiment_of
+from hpcsimkit.cli.output import QUIET, RESULTS, say, say_results
 from hpcsimkit.errors import UsageError
 from hpcsimkit.io.units import is_whole_number
 
@@ -32,6 +20,7 @@ if TYPE_CHECKING:
     from hpcsimkit.experiments.questions.question import OfCases
 
 OF_ENGINES = ("workers", "engine")
+OF_QUESTIONS = (*OF_JOBS, *OF_CLUSTERS, *OF_RUNS, *OF_ENGINES)
 USUAL = "fcfs+easy"
 USUAL_TEXT = f"With --slurm, as-configured is the default.  [{USUAL}]"
 
@@ -42,8 +31,7 @@ def _of_policy(role: str = "that schedules the jobs") -> Any:
 
 def _common(usual: str) -> dict[str, Any]:
     """Return the options of all questions; by default the results folder has a usual name."""
-    out = option(str, "FOLDER", f"Results folder.  [results/{usual}]", *("--out", "-o"))
-    return {"out": out, "overwrite": Overwrite}
+    return {"out": results_in(usual), "overwrite": Overwrite}
 
 
 @examples(
@@ -53,10 +41,7 @@ def _common(usual: str) -> dict[str, Any]:
     "validate march.sacct --machines machines.csv --partitions partitions.txt -p slurm+easy",
 )
 @takes(
-    *(name for name in OF_JOBS if name != "load_factor"),
-    *OF_CLUSTERS,
-    *OF_RUNS,
-    *OF_ENGINES,
+    *(name for name in OF_QUESTIONS if name != "load_factor"),
     policy=_of_policy("to validate"),
     tolerance=option(
         float,
@@ -98,10 +83,7 @@ def validate(source: Source = None, *, tolerance: float | None, calibrate: bool,
     "predict march.sacct --machines machines.csv -p slurm+easy --predictor history --predictor boosting",
 )
 @takes(
-    *OF_JOBS,
-    *OF_CLUSTERS,
-    *OF_RUNS,
-    *OF_ENGINES,
+    *OF_QUESTIONS,
     policy=_of_policy(),
     predictor=option(
         list[str],
@@ -132,10 +114,7 @@ def predict(source: Source = None, *, predictor: list[str] | None, **options: An
     "what-if march.sacct --slurm conf --set short.split=cpu --set short.max_time=1h",
 )
 @takes(
-    *OF_JOBS,
-    *OF_CLUSTERS,
-    *OF_RUNS,
-    *OF_ENGINES,
+    *OF_QUESTIONS,
     changes=option(
         list[str],
         "PARTITION.KEY=VALUE",
@@ -211,10 +190,7 @@ def explain(
     "advise --queue squeue.json --history march.sacct --slurm /etc/slurm",
 )
 @takes(
-    *OF_JOBS,
-    *OF_CLUSTERS,
-    *OF_RUNS,
-    *OF_ENGINES,
+    *OF_QUESTIONS,
     at=option(
         str, "TIME", "Time: seconds of the log's clock, or a date; by default the last submission.  [auto]"
     ),

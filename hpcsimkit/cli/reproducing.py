@@ -8,19 +8,9 @@ from typing import Annotated, Any
 
 import typer
 
-from hpcsimkit.cli.flags import (
-    QUIET,
-    RESULTS,
-    AllowCode,
-    EngineName,
-    Overwrite,
-    examples,
-    option,
-    say,
-    say_results,
-    switch,
-    takes,
-)
+from hpcsimkit.cli.declaring import examples, option, switch
+from hpcsimkit.cli.flags import AllowCode, EngineName, Overwrite, results_in, takes
+from hpcsimkit.cli.output import QUIET, RESULTS, say, say_results
 from hpcsimkit.reproductions.papers import SYSTEMS
 
 
@@ -59,7 +49,7 @@ from hpcsimkit.reproductions.papers import SYSTEMS
     workers=option(int, "N", "Number of parallel tasks, 1 or more; by default one per CPU core.  [auto]"),
     engine=EngineName,
     allow_code=AllowCode,
-    out=option(Path, "FOLDER", "Results folder.  [results/<system>]", *("--out", "-o")),
+    out=results_in("<system>"),
     overwrite=Overwrite,
 )
 def reproduce(
@@ -84,7 +74,7 @@ def reproduce(
     engine: dict[str, str] | None,
     allow_code: list[str] | None,
     seed: Annotated[int, typer.Option(metavar="N", help="Random seed, 0 or more.")] = 0,
-    out: Path | None,
+    out: str | None,
     overwrite: bool,
     **flags: Any,
 ) -> None:
@@ -116,7 +106,7 @@ def reproduce(
     for flag in chosen:
         if flag not in kind.flags:
             raise UsageError(f"{system} knows no --{flag}")
-    place = out or RESULTS / "-".join([system, *chosen, *["quick"] * quick])
+    place = Path(out or RESULTS / "-".join([system, *chosen, *["quick"] * quick]))
     reproduction = kind(logs or (), quick=quick, seed=seed, chosen=chosen)
     named = None if engine is None else parallel.engine_for(0)
     many = workers or os.cpu_count() or 1

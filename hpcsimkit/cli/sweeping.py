@@ -9,19 +9,10 @@ from typing import Annotated, Any
 
 import typer
 
-from hpcsimkit.cli.flags import (
-    OF_EXPERIMENT,
-    QUIET,
-    RESULTS,
-    NoReport,
-    Source,
-    examples,
-    experiment_of,
-    option,
-    say,
-    switch,
-    takes,
-)
+from hpcsimkit.cli.declaring import examples, option, switch
+from hpcsimkit.cli.flags import OF_EXPERIMENT, NoReport, Source, takes
+from hpcsimkit.cli.naming import experiment_of
+from hpcsimkit.cli.output import QUIET, RESULTS, say
 from hpcsimkit.errors import PartlyFailedError
 from hpcsimkit.io.printable import show
 

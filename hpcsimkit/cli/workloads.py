@@ -7,18 +7,10 @@ from typing import Annotated, Any
 
 import typer
 
-from hpcsimkit.cli.flags import (
-    OF_JOBS,
-    RESULTS,
-    Seed,
-    Source,
-    examples,
-    experiment_of,
-    option,
-    say,
-    switch,
-    takes,
-)
+from hpcsimkit.cli.declaring import examples, option, switch
+from hpcsimkit.cli.flags import OF_JOBS, Seed, Source, takes
+from hpcsimkit.cli.naming import experiment_of
+from hpcsimkit.cli.output import RESULTS, say
 
 
 @examples(
