@@ -308,9 +308,7 @@ def test_keys_equal_those_of_the_policies(order: Any) -> None:
     assert_equal_keys(order, jobs)
 
 
-@pytest.mark.parametrize(
-    "order", [each for each in KEYS if each not in ONE_BY_ONE], ids=lambda order: order.__name__
-)
+@pytest.mark.parametrize("order", KEYS, ids=lambda order: order.__name__)
 def test_keys_of_jobs_without_cpus(order: Any) -> None:
     columns = {
         "submit_time": [0, 3, 5],
