@@ -17,8 +17,8 @@ from hpcsimkit.cluster.opaque import Level
 from hpcsimkit.envs.scenario import Scenario
 from hpcsimkit.errors import UsageError
 from hpcsimkit.jobs.job import Job
-from hpcsimkit.kernel.clock import gc_frozen
 from hpcsimkit.kernel.decision import Decision, External
+from hpcsimkit.kernel.garbage import gc_frozen
 from hpcsimkit.kernel.locality import BREADTH
 from hpcsimkit.kernel.policy import Placement
 from hpcsimkit.kernel.simulation import Simulation

@@ -10,15 +10,23 @@ from typing import Any
 from hpcsimkit.compiled.compilation import pasted, separate
 from hpcsimkit.compiled.hole_tests import MODE, schedule_stop, seconds_of
 from hpcsimkit.compiled.listing import Listing, sort
-from hpcsimkit.compiled.machine_profile import RESERVED, MachineProfile, fits_throughout, hold_started
+from hpcsimkit.compiled.machine_profile import (
+    RESERVED,
+    MachineProfile,
+    entry_in_test,
+    fits_throughout,
+    hold_started,
+    note_unexamined,
+)
 from hpcsimkit.compiled.machine_room import reserve
 from hpcsimkit.compiled.machines import Machines, enter, fits_now
 from hpcsimkit.compiled.needs import NOW
 from hpcsimkit.compiled.passes import list_waiting
 from hpcsimkit.compiled.placing import allocate
+from hpcsimkit.compiled.plan import Plan
 from hpcsimkit.compiled.planned_filling import level_of
 from hpcsimkit.compiled.queue import Queue, remove
-from hpcsimkit.compiled.state import Jobs, Rules, Run, Tests
+from hpcsimkit.compiled.state import Integers, Jobs, Rules, Run, Tests
 
 
 @pasted
@@ -30,6 +38,7 @@ def fill_machines_with_tests(  # noqa: PLR0913 - parts of the state
     listing: Listing | None,
     machines: Machines | None,
     profile: Any,
+    plan: Plan | None,
     tests: Tests | None,
     head: int,
     now: int,
@@ -42,8 +51,12 @@ def fill_machines_with_tests(  # noqa: PLR0913 - parts of the state
         return
     count = list_waiting(jobs, run, rules, queue, listing, None, None, now)
     sort(listing, count)
-    if profile is not None:
-        _test_in_profile(jobs, run, rules, queue, listing, machines, profile, tests, head, count, now)
+    if plan is not None:
+        slots, starts = plan.profile, plan.start
+        _test_in_profile(jobs, run, rules, queue, listing, machines, slots, starts, tests, head, count, now)
+    elif profile is not None:
+        starts = profile.jobs[RESERVED]
+        _test_in_profile(jobs, run, rules, queue, listing, machines, profile, starts, tests, head, count, now)
     else:
         _test_behind(jobs, run, rules, queue, listing, machines, tests, head, count, now)
 
@@ -86,6 +99,7 @@ def _test_in_profile(  # noqa: PLR0913 - parts of the state
     listing: Listing,
     machines: Machines,
     profile: MachineProfile,
+    reserved: Integers,
     tests: Tests,
     head: int,
     count: int,
@@ -95,15 +109,15 @@ def _test_in_profile(  # noqa: PLR0913 - parts of the state
 
     Mirrors ``HoleInProfile``. In the profile, a test has a row of its own: the job's has its reservation.
     """
-    first_test = profile.jobs.shape[1] - len(jobs.run_time)
     for position in range(count):
         row = listing.rows[position]
         seconds = seconds_of(run, tests, head, row)
-        if not seconds or now + seconds + tests.delay > profile.jobs[RESERVED, row]:
+        if not seconds or now + seconds + tests.delay > reserved[row]:
             continue
         if fits_now(machines, row) and fits_throughout(machines, profile, row, seconds):
             _begin(jobs, run, rules, queue, machines, tests, row, seconds, now, level_of(profile))
-            hold_started(machines, profile, row, first_test + row, now, now + seconds)
+            note_unexamined(profile, row)
+            hold_started(machines, profile, row, entry_in_test(profile, tests, row), now, now + seconds)
 
 
 @pasted

@@ -156,7 +156,9 @@ def simulate(  # noqa: PLR0913 - parts of the state
         ):
             head = sorted_pass(jobs, run, rules, queue, sizes, listing, machines, profile, plan, stops, now)
             blocked = head
-        fill_machines_with_tests(jobs, run, rules, queue, listing, machines, profile, tests, blocked, now)
+        fill_machines_with_tests(
+            jobs, run, rules, queue, listing, machines, profile, plan, tests, blocked, now
+        )
         take_after_pass(jobs, run, machines, stops, now)
 
 

@@ -31,7 +31,7 @@ from hpcsimkit.compiled.needs import (
 )
 from hpcsimkit.compiled.placing import FIRST_FIT, choose, forget, rank
 from hpcsimkit.compiled.queue import BLOCKS
-from hpcsimkit.compiled.state import NO_LIMIT, ZERO, Integers
+from hpcsimkit.compiled.state import NO_LIMIT, ZERO, Integers, Tests
 
 BEGIN, ON_TOTALS, WITH_TOTALS, RELEASES, ONLY = range(5)
 """Positions in :attr:`MachineProfile.counters`."""
@@ -63,6 +63,12 @@ NOBODY = cast(int, np.int64(-1))
 NEVER = cast(int, np.int64(-(2**62)))
 """An instant before all events [s]."""
 
+UNEXAMINED = cast(int, np.int64(-1))
+"""A number of releases before all others."""
+
+MORE_THAN_ALL = cast(int, np.int64(2**60))
+"""More of a resource than all machines have together."""
+
 
 class MachineProfile(NamedTuple):
     """The available capacity as a step function of time.
@@ -83,7 +89,8 @@ class MachineProfile(NamedTuple):
     jobs : array of int64, shape (4, rows)
         First part of each job, number of its parts, and number of releases at which it had its earliest slot.
         Where reservations are made anew at each pass, start of its reservation [s], after all events if it
-        has none. If there are tests, the last rows are those of the jobs again, for allocations in tests.
+        has none. If there are tests, the last rows are those of the jobs again, for allocations in tests,
+        and the row before them is one that takes all machines.
     machines : array of int64, shape (10, machines + 1)
         State of a search: instant from which each machine has enough [s], an instant after all events if it
         has not; its next change; its earliest slot [s]; and space for some of the slots. Then the number of
@@ -109,10 +116,12 @@ class MachineProfile(NamedTuple):
     counters: Integers
 
 
-def new_machine_profile(machines: Machines, most_parts: Integers, with_totals: bool) -> MachineProfile:
-    """Return the profile of empty machines, with space for as many parts of each job as given.
+def new_machine_profile(
+    machines: Machines, most_parts: Integers, with_totals: bool, everything: int | None = None
+) -> MachineProfile:
+    """Return the profile of empty machines, with space for as many parts of each row as given.
 
-    It holds totals only.
+    It holds totals only. The row `everything` is one that takes all machines.
     """
     empty = machines.levels.levels[EMPTY]
     (count, resources), parts = empty.shape, int(most_parts.sum()) + len(most_parts)
@@ -123,10 +132,15 @@ def new_machine_profile(machines: Machines, most_parts: Integers, with_totals: b
     changes[2 * parts :, NEXT] = changes[2 * parts :, PREVIOUS] = np.arange(2 * parts, len(changes))
     levels = np.zeros((2, count + 1, resources), dtype=np.int64)
     levels[BASE, count] = empty.sum(axis=0)
+    parts_of_rows = np.empty((parts, 1 + resources), dtype=np.int64)
+    if everything is not None:
+        place[COUNT, everything] = count + 1
+        own = parts_of_rows[place[FIRST, everything] :][: count + 1]
+        own[:, 0], own[:, 1:] = np.arange(count + 1), MORE_THAN_ALL
     return MachineProfile(
         levels,
         changes,
-        parts=np.empty((parts, 1 + resources), dtype=np.int64),
+        parts=parts_of_rows,
         jobs=place,
         machines=np.zeros((10, count + 1), dtype=np.int64),
         steps=np.empty((count + 1, 1 + resources, min(MOST_STEPS, 2 * parts + 2)), dtype=np.int64),
@@ -226,7 +240,9 @@ def advance(profile: MachineProfile, now: int) -> None:
 
 
 @separate
-def expect_ends(machines: Machines, profile: MachineProfile, now: int, on_totals: bool) -> None:
+def expect_ends(
+    machines: Machines, profile: MachineProfile, tests: Tests | None, now: int, on_totals: bool
+) -> None:
     """Set the profile to that of running jobs that end as expected; mirrors ``expected``."""
     levels, there, expected = profile.levels, machines.levels.levels, machines.expected
     profile.counters[BEGIN], profile.counters[ON_TOTALS] = now, on_totals
@@ -245,8 +261,23 @@ def expect_ends(machines: Machines, profile: MachineProfile, now: int, on_totals
         block = expected.order[place]
         for position in range(expected.filled[block]):
             row = expected.rows[block, position]
-            _note_given(machines, profile, row, row)
-            _alter(profile, row, max(expected_end(machines, row), now + 1), RELEASE, PLUS)
+            entry = entry_of(profile, tests, row)
+            _note_given(machines, profile, row, entry)
+            _alter(profile, entry, max(expected_end(machines, row), now + 1), RELEASE, PLUS)
+
+
+@machine_code
+def entry_of(profile: MachineProfile, tests: Tests | None, row: int) -> int:
+    """Return the row of the profile with the allocation of a job: not its own if that has its reservation."""
+    if tests is None:
+        return row
+    return entry_in_test(profile, tests, row) if tests.asked[row] else row
+
+
+@pasted
+def entry_in_test(profile: MachineProfile, tests: Tests, row: int) -> int:
+    """Return the row of the profile with the allocation of a job in a test."""
+    return profile.jobs.shape[1] - len(tests.asked) + row
 
 
 # --- allocations -------------------------------------------------------------------------------------------
@@ -313,8 +344,17 @@ def hold_started(
     machines: Machines, profile: MachineProfile, row: int, entry: int, now: int, end: int
 ) -> None:
     """Occupy the allocation of a job that has started without a reservation, in a row of the profile."""
+    _settle_machines_of(profile, entry)
     _note_given(machines, profile, row, entry)
     occupy(profile, entry, now, end)
+
+
+@pasted
+def _settle_machines_of(profile: MachineProfile, entry: int) -> None:
+    """Apply the changes of a row that are over, since its parts are to be written anew."""
+    first = profile.jobs[FIRST, entry]
+    for part in range(first, first + profile.jobs[COUNT, entry]):
+        _settle(profile, profile.parts[part, 0])
 
 
 @separate
@@ -365,10 +405,31 @@ def _is_found(
     return bool(before < nodes and profile.machines[FOUND, machine] == start)
 
 
+@machine_code
+def note_examined(profile: MachineProfile, tests: Tests | None, row: int) -> None:
+    """Record that a job has its earliest feasible slot, unless it is away for a test: it misses releases."""
+    if not is_away(tests, row):
+        profile.jobs[EXAMINED, row] = profile.counters[RELEASES]
+
+
 @pasted
-def note_examined(profile: MachineProfile, row: int) -> None:
-    """Record that a job has its earliest feasible slot."""
-    profile.jobs[EXAMINED, row] = profile.counters[RELEASES]
+def note_unexamined(profile: MachineProfile, row: int) -> None:
+    """Record that an earlier slot of a job may be on any machine."""
+    profile.jobs[EXAMINED, row] = UNEXAMINED
+
+
+@pasted
+def is_unexamined(profile: MachineProfile, row: int) -> bool:
+    """Return whether a job has missed releases."""
+    return bool(profile.jobs[EXAMINED, row] == UNEXAMINED)
+
+
+@machine_code
+def is_away(tests: Tests | None, row: int) -> bool:
+    """Return whether a job is in a test, or has not yet come back from it."""
+    if tests is None:
+        return False
+    return bool(tests.asked[row] > 0)
 
 
 # --- searches ----------------------------------------------------------------------------------------------
@@ -405,6 +466,19 @@ def earliest(
                 if found == counters[BEGIN]:
                     return before
     return before
+
+
+@separate
+def earliest_after(
+    machines: Machines, profile: MachineProfile, tests: Tests, row: int, duration: int, after: int
+) -> int:
+    """Return the start of the earliest feasible slot for a job from an instant on [s]."""
+    everything, begin = entry_in_test(profile, tests, ZERO) - 1, profile.counters[BEGIN]
+    occupy(profile, everything, begin, after)
+    start = earliest(machines, profile, row, duration, NO_LIMIT, NO_LIMIT)
+    _alter(profile, everything, begin, OCCUPY, MINUS)
+    _alter(profile, everything, after, RELEASE, MINUS)
+    return int(start)
 
 
 @pasted

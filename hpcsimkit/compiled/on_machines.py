@@ -113,8 +113,11 @@ def profile_of(
 
     needs, numbers = needs_of(workload, cluster)
     most = most_parts(needs, numbers)
-    parts = np.concatenate([most, np.ones(gone, dtype=np.int64), most[: len(most) * tests]])
-    return new_machine_profile(machines, parts, any(need.spread for need in needs))
+    parts, with_totals = [most, np.ones(gone, dtype=np.int64)], any(need.spread for need in needs)
+    if not tests:
+        return new_machine_profile(machines, np.concatenate(parts), with_totals)
+    parts += [np.array([len(cluster) + 1]), most]
+    return new_machine_profile(machines, np.concatenate(parts), with_totals, everything=len(most) + gone)
 
 
 def needs_of(workload: Workload, cluster: Cluster) -> tuple[list[Need], Integers]:

@@ -142,7 +142,7 @@ def renew_plan(  # noqa: PLR0913 - parts of the state
     corrected: bool,
 ) -> None:
     """Update the reservations that there are; mirrors the first part of ``Conservative.plan``."""
-    release_tested(plan, plan.tests, jobs)
+    release_tested(plan, plan.tests, jobs, machines)
     if prepare(plan, run, machines, now, corrected):
         make_anew(plan, jobs, run, machines, listing, now)
     elif plan.counters[ENDED] and release_ended(plan, jobs, run, machines, now):

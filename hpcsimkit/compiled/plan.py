@@ -229,19 +229,21 @@ def welcome_back(
 
 
 @called
-def release_tested(plan: Plan, tests: Tests | None, jobs: Jobs) -> None:
+def release_tested(plan: Plan, tests: Tests | None, jobs: Jobs, machines: Machines | None) -> None:
     """Remove the reservations of jobs that have ended in their tests; mirrors ``_take_in_tests``."""
     if tests is not None:
         counters = plan.counters
         for place in range(counters[ENDED]):
             row = plan.ended[place]
-            if tests.asked[row]:
+            if tests.asked[row] > 0:
                 start, end = plan.start[row], plan.start[row] + tests.asked[row]
-                occupy(plan.profile, start, end, -jobs.nodes[row])
+                _vacate(plan, jobs, machines, row, start, end)
+                if machines is not None:
+                    counters[CHOOSY] -= _is_choosy(machines, row)
                 forget(plan.slots, counters[SLOTS], start, row)
                 counters[SLOTS] -= 1
                 counters[RELEASED] = max(counters[RELEASED], end)
-                tests.asked[row] = 0
+                tests.asked[row] = -1
 
 
 @pasted
@@ -250,9 +252,7 @@ def _reserve(plan: Plan, jobs: Jobs, run: Run, machines: Machines | None, row: i
     estimate = run.estimate[row]
     if machines is not None:
         start = machine_profile.earliest(machines, plan.profile, row, estimate, NO_LIMIT, NO_LIMIT)
-        machine_profile.reserve_found(machines, plan.profile, row, start)
-        machine_profile.occupy(plan.profile, row, start, start + estimate)
-        machine_profile.note_examined(plan.profile, row)
+        _take(plan, machines, row, start, estimate)
     else:
         first, last = earliest(plan.profile, jobs.nodes[row], estimate)
         start = plan.profile.times[first]
@@ -270,7 +270,7 @@ def make_anew(
     """
     counters, rows = plan.counters, listing.rows
     if machines is not None:
-        machine_profile.expect_ends(machines, plan.profile, now, counters[CHOOSY] == 0)
+        machine_profile.expect_ends(machines, plan.profile, plan.tests, now, counters[CHOOSY] == 0)
     else:
         expect_capacity(plan.profile, jobs, run, plan.windows, now)
     count = counters[SLOTS]
@@ -279,26 +279,41 @@ def make_anew(
     counters[SLOTS] = counters[ENDED] = 0
     counters[RELEASED] = NEVER
     for place in range(count):
-        if not _reserve_after_test(plan, plan.tests, jobs, run, rows[place]):
+        if not _reserve_after_test(plan, plan.tests, jobs, run, machines, rows[place]):
             _reserve(plan, jobs, run, machines, rows[place])
 
 
 @called
-def _reserve_after_test(plan: Plan, tests: Tests | None, jobs: Jobs, run: Run, row: int) -> bool:
+def _reserve_after_test(
+    plan: Plan, tests: Tests | None, jobs: Jobs, run: Run, machines: Machines | None, row: int
+) -> bool:
     """Reserve the earliest slot after the test of a job that is in one; return whether it is."""
     if tests is None:
         return False
     if not tests.asked[row] or run.start_time[row] < 0:
         return False
     profile, estimate, nodes = plan.profile, tests.asked[row], jobs.nodes[row]
-    begin, back = profile.times[0], run.start_time[row] + run.estimate[row] + tests.delay
-    occupy(profile, begin, back, MORE_THAN_ALL)
-    first, last = earliest(profile, nodes, estimate)
-    start = profile.times[first]
-    occupy_steps(profile, first, last, start + estimate, nodes)
-    occupy(profile, begin, back, -MORE_THAN_ALL)
+    back = run.start_time[row] + run.estimate[row] + tests.delay
+    if machines is not None:
+        start = machine_profile.earliest_after(machines, profile, tests, row, estimate, back)
+        _take(plan, machines, row, start, estimate)
+    else:
+        begin = profile.times[0]
+        occupy(profile, begin, back, MORE_THAN_ALL)
+        first, last = earliest(profile, nodes, estimate)
+        start = profile.times[first]
+        occupy_steps(profile, first, last, start + estimate, nodes)
+        occupy(profile, begin, back, -MORE_THAN_ALL)
     _put(plan, row, start)
     return True
+
+
+@pasted
+def _take(plan: Plan, machines: Machines, row: int, start: int, estimate: int) -> None:
+    """Occupy the machines in the slot that was found."""
+    machine_profile.reserve_found(machines, plan.profile, row, start)
+    machine_profile.occupy(plan.profile, row, start, start + estimate)
+    machine_profile.note_examined(plan.profile, plan.tests, row)
 
 
 @pasted
@@ -312,12 +327,18 @@ def release_ended(plan: Plan, jobs: Jobs, run: Run, machines: Machines | None, n
         row = plan.ended[place]
         expected_end = run.start_time[row] + run.estimate[row]
         if expected_end > now:
-            _vacate(plan, jobs, machines, row, now, expected_end)
+            _vacate(plan, jobs, machines, _entry(plan, plan.tests, machines, row), now, expected_end)
             counters[RELEASED] = max(counters[RELEASED], expected_end)
     counters[ENDED] = 0
     if counters[SLOTS] == 0:
         counters[RELEASED] = NEVER
     return bool(counters[RELEASED] > now)
+
+
+@pasted
+def _entry(plan: Plan, tests: Tests | None, machines: Machines | None, row: int) -> int:
+    """Return the row of the profile with the allocation of a job; on homogeneous nodes that of the job."""
+    return row if machines is None else machine_profile.entry_of(plan.profile, tests, row)
 
 
 @pasted
@@ -353,9 +374,7 @@ def compress(
             forget(plan.slots, counters[SLOTS], reserved, row)
             counters[SLOTS] -= 1
             if machines is not None:
-                machine_profile.reserve_found(machines, profile, row, start)
-                machine_profile.occupy(profile, row, start, start + estimate)
-                machine_profile.note_examined(profile, row)
+                _take(plan, machines, row, start, estimate)
             else:
                 occupy(profile, start, start + estimate, jobs.nodes[row])
             _put(plan, row, start)
@@ -364,11 +383,15 @@ def compress(
 
 @pasted
 def _earlier_on_machines(machines: Machines, plan: Plan, row: int, estimate: int) -> int:
-    """Return the start of an earlier feasible slot, or else the current start [s]."""
+    """Return the start of an earlier feasible slot, or else the current start [s].
+
+    A job that has missed releases while it was away may have earlier slots that are not examined now.
+    """
     reserved, profile = plan.start[row], plan.profile
     before = min(reserved, plan.counters[RELEASED])
     start = machine_profile.earliest(machines, profile, row, estimate, before, reserved)
-    machine_profile.note_examined(profile, row)
+    if before == reserved or not machine_profile.is_unexamined(profile, row):
+        machine_profile.note_examined(profile, plan.tests, row)
     return start if start < before else reserved
 
 
@@ -380,7 +403,7 @@ def gather_due(plan: Plan, run: Run, listing: Listing, now: int) -> int:
         if plan.slots[0, place] > now:
             break
         row = plan.slots[1, place]
-        if run.start_time[row] < 0:
+        if run.start_time[row] < 0 and not machine_profile.is_away(plan.tests, row):
             listing.rows[count] = row
             count += 1
     return count

@@ -91,7 +91,7 @@ def fill_reserving(  # noqa: PLR0913 - parts of the state
     on_totals = True
     for position in range(listed):
         on_totals &= machines.levels.needs[machines.jobs[NEED, listing.rows[position]], BY_TOTALS] == 1
-    expect_ends(machines, profile, now, on_totals)
+    expect_ends(machines, profile, None, now, on_totals)
     reserved = 0
     for position in range(listed):
         row = listing.rows[position]

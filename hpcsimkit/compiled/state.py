@@ -141,7 +141,7 @@ class Tests(NamedTuple):
         Number of levels at which each job may still be tested: the last ones.
     asked : array of int64, shape (jobs,)
         Estimate of each job that keeps its reservation while it is in a test, or not yet back from one [s];
-        0 for others.
+        -1 of a job that has ended in its test, 0 of others.
     reserved : array of int64, shape (jobs,)
         Start of the reservation of each waiting job in the last pass [s], after all others if it has none; if
         reservations are made anew at each pass.

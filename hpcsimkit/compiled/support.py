@@ -190,7 +190,7 @@ def _obstacles(simulation: Parameters) -> Iterator[str]:
             yield from beside_windows.obstacles(cluster, _stops_jobs(simulation))
         if _stops_jobs(simulation):
             yield from stopping.obstacles(simulation.setup, simulation.workload, cluster, simulation.policy)
-            yield from testing.obstacles(simulation.setup, cluster, simulation.policy)
+            yield from testing.obstacles(simulation.setup, simulation.policy)
     yield from _obstacles_of_begun(simulation, simulation.setup.begun)
 
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hpcsimkit.cluster.machines import Machines
 from hpcsimkit.cluster.opaque import AnyCluster
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.pipeline import Pipeline
@@ -22,12 +21,10 @@ TESTERS = (type(None), HoleTests)
 """Classes of testers that are compiled."""
 
 
-def obstacles(setup: Setup, cluster: AnyCluster, policy: Pipeline) -> Iterator[str]:
+def obstacles(setup: Setup, policy: Pipeline) -> Iterator[str]:
     """Yield the reasons why tests are not compiled with other parameters of a run."""
     if policy.tester is None or type(policy.backfiller) is not Conservative:
         return
-    if isinstance(cluster, Machines):
-        yield "it knows tests beside conservative backfilling on homogeneous nodes only"
     if "outages" in setup.given or setup.restart.cost or not setup.restart.plain:
         yield "it knows no outages, checkpoints or costs of restarts where conservative backfilling has tests"
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import multiprocessing
 import os
 import signal
@@ -52,10 +51,6 @@ class Engine(ABC):
         """
 
 
-TASKS_A_COLLECTION = 500
-"""Number of tasks between collections of garbage, which Python itself makes rarely beside many tasks."""
-
-
 class InProcess(Engine):
     """Executes tasks one after the other in this process."""
 
@@ -75,7 +70,6 @@ class _Here(Pool):
         self.work = work
         self.tell = tell
         self._task: Task | None = None
-        self._started = 0
 
     @property
     def has_room(self) -> bool:
@@ -87,9 +81,6 @@ class _Here(Pool):
 
     def start(self, task: Task) -> None:
         self._task = task
-        self._started += 1
-        if not self._started % TASKS_A_COLLECTION:
-            gc.collect()
 
     def messages(self) -> list[tuple[Task, Message]]:
         task, self._task = self._task, None

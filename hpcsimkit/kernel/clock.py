@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from heapq import heappush
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +20,6 @@ __all__ = [
     "TEST",
     "Clock",
     "Instant",
-    "gc_frozen",
 ]
 
 BEFORE_ENDS, END, TEST, GIVE, OUTAGE, CHANGE, ARRIVAL, RETURN = 0, 1, 1.125, 1.25, 1.5, 1.75, 2, 3
@@ -82,25 +79,3 @@ class Instant(Event):
         self._value = value
         # As `env.schedule`, without a call for each event.
         heappush(env._queue, (env._now + delay, rank, next(env._eid), self))  # type: ignore[misc]
-
-
-_frozen_here: list[bool] = []  # not empty during a run: counting the frozen objects takes 10 ms and more
-
-
-@contextmanager
-def gc_frozen() -> Iterator[None]:
-    """Exclude existing objects from garbage collection during a run, since scanning a large log is slow.
-
-    New objects are collected as usual. Objects frozen by the caller are left unchanged, as they are in runs
-    within a run.
-    """
-    if _frozen_here or gc.get_freeze_count():
-        yield
-        return
-    gc.freeze()
-    _frozen_here.append(True)
-    try:
-        yield
-    finally:
-        _frozen_here.clear()
-        gc.unfreeze()

@@ -21,9 +21,10 @@ from hpcsimkit.errors import HpcsimkitError, UsageError
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.attempts import attempts_of, downtime_of
 from hpcsimkit.kernel.begun import Begun
-from hpcsimkit.kernel.clock import Clock, gc_frozen
+from hpcsimkit.kernel.clock import Clock
 from hpcsimkit.kernel.decision import Decision
 from hpcsimkit.kernel.event_order import TextbookOrder
+from hpcsimkit.kernel.garbage import gc_frozen
 from hpcsimkit.kernel.given_policy import GivenPolicy, name_of, policy_of
 from hpcsimkit.kernel.guard import Guard, guarded
 from hpcsimkit.kernel.numbered_nodes import with_numbers, without_numbers

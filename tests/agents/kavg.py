@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from threading import Barrier
+from threading import Barrier, BrokenBarrierError
 from typing import Any
 
 import numpy as np
@@ -57,12 +57,22 @@ class InThreads(Workers):
 def trained(problem: CushProblem, settings: CushSettings, workers: int, seed: int = 0) -> list[CushTrainer]:
     """Return the trainers of all workers after a training."""
     meeting = Meeting(workers)
+    trainers = [
+        CushTrainer(problem, settings, seed=seed, workers=InThreads(meeting, rank)) for rank in range(workers)
+    ]
+
+    def train(trainer: CushTrainer) -> None:
+        try:
+            trainer.train()
+        except BaseException:
+            meeting.barrier.abort()  # or the others would wait for it for ever
+            raise
+
     with ThreadPoolExecutor(workers) as pool:
-        trainers = [
-            CushTrainer(problem, settings, seed=seed, workers=InThreads(meeting, rank))
-            for rank in range(workers)
-        ]
-        list(pool.map(CushTrainer.train, trainers))
+        runs = [pool.submit(train, trainer) for trainer in trainers]
+    failures = [error for run in runs if (error := run.exception()) is not None]
+    for error in sorted(failures, key=lambda each: isinstance(each, BrokenBarrierError)):
+        raise error  # the first of a worker that did not merely wait for others
     return trainers
 
 

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hpcsimkit.cluster.machines import Machines
 from hpcsimkit.cluster.outages import Failures, Outage, Outages, OutageSource
 from hpcsimkit.cluster.partitions import Partition, Partitions
 from hpcsimkit.compiled import attempts as of_attempts
@@ -224,11 +223,7 @@ def _compare_some() -> None:
 @pytest.mark.parametrize(
     ("place", "name", "broken"),
     [
-        (
-            passes,
-            "release_tested",
-            lambda plan, tests, jobs: None,
-        ),  # reservations of jobs that are done remain
+        (passes, "release_tested", lambda *state: None),  # reservations of jobs that are done remain
         (plan, "_reserve_after_test", lambda *state: False),  # a job is planned to start during its own test
         (hole_tests, "fits", lambda profile, nodes, seconds: True),  # tests delay reservations
     ],
@@ -262,11 +257,6 @@ class Own(HoleTests):
         ("fcfs+conservative+tests", {"outages": Outages([])}, "it knows no outages, checkpoints or costs"),
         ("aged+easy+tests", {}, "the order Aged"),
         ("slurm+easy+tests", {}, "no SlurmMultifactor() where jobs may be stopped"),
-        (
-            "fcfs+conservative+tests",
-            {"cluster": Machines.of(64, cpus=1)},
-            "it knows tests beside conservative backfilling on homogeneous nodes only",
-        ),
         (
             "fcfs+easy+tests",
             {"cluster": Partitions([Partition("a", nodes=64, default=True), Partition("b", nodes=64)])},

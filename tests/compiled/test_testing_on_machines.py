@@ -11,7 +11,14 @@ from hypothesis import strategies as st
 
 from hpcsimkit.cluster.machines import Machines
 from hpcsimkit.cluster.outages import Outage, Outages, OutageSource
-from hpcsimkit.compiled import hole_tests, hole_tests_on_machines, planned_filling
+from hpcsimkit.compiled import (
+    hole_tests,
+    hole_tests_on_machines,
+    machine_profile,
+    passes,
+    plan,
+    planned_filling,
+)
 from hpcsimkit.errors import ImpossibleScheduleError
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.restart import Restart
@@ -30,7 +37,16 @@ from tests.kernel.test_attempts import attempts
 __all__ = ["little_space"]
 
 ORDERS = ["fcfs", "lcfs", "saf", "oracle-sjf", "wfp3", "unicef", "fcfs+window(3)", "wfp3+window(2)"]
-BACKFILLING = ["easy", "easy-sjf", "easy-ar", "easy-k(1)", "easy-k(2)", "easy-k(3)", "conservative-replan"]
+BACKFILLING = [
+    "easy",
+    "easy-sjf",
+    "easy-ar",
+    "easy-k(1)",
+    "easy-k(2)",
+    "easy-k(3)",
+    "conservative-replan",
+    "conservative",
+]
 
 
 @st.composite
@@ -51,6 +67,8 @@ def check(
 ) -> None:
     cluster, jobs, *outages = drawn
     who = "" if "restartable" in who else who
+    if backfilling == "conservative":
+        outages, restart = [], Restart(delay=restart.delay)
     policy = f"{order}{placement}+{backfilling}+tests(seconds={levels}{who})"
     options: dict[str, Any] = {"restart": restart, "walltime": walltime, "seed": seed}
     if outages:
@@ -159,7 +177,10 @@ def busy(count: int) -> tuple[Machines, Workload]:
     return cluster, jobs.without(cluster.misfits(jobs), "fits no machine")
 
 
-SLOWER = [pytest.param("wfp3+worst-fit+easy-k(3)", marks=pytest.mark.slow)]
+SLOWER = [
+    pytest.param(f"wfp3+worst-fit+{backfilling}", marks=pytest.mark.slow)
+    for backfilling in ("easy-k(3)", "conservative")
+]
 
 
 @pytest.mark.parametrize("policy", ["unicef+best-fit+easy", *SLOWER])
@@ -192,6 +213,63 @@ def test_a_broken_rule_is_noticed(
     monkeypatch.setattr(place, name, broken)
     with pytest.raises((AssertionError, ImpossibleScheduleError)):
         _compare_some()
+
+
+@uncompiled
+@pytest.mark.parametrize(
+    ("place", "name", "broken"),
+    [
+        (machine_profile, "is_away", lambda tests, row: False),  # a job starts that is not back
+        (plan, "_reserve_after_test", lambda *state: False),  # it is reserved a slot during its test
+        (plan, "_entry", lambda plan, tests, machines, row: row),  # its reservation ends with its test
+        (hole_tests_on_machines, "note_unexamined", lambda profile, row: None),  # it has missed releases
+        (machine_profile, "_settle_machines_of", lambda profile, entry: None),  # what its last test frees
+        (passes, "release_tested", lambda *state: None),  # its reservation stays when it ends in its test
+    ],
+)
+def test_a_broken_rule_of_plans_is_noticed(
+    place: Any, name: str, broken: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(place, name, broken)
+    with pytest.raises((AssertionError, ImpossibleScheduleError, IndexError)):
+        _compare_plans()
+
+
+def _compare_plans() -> None:
+    cluster, jobs = busy(80)
+    for policy, levels, delay, walltime in (
+        ("fcfs", "20", 300, "kill"),
+        ("saf", "[1, 2, 3, 5]", 300, "kill"),
+        ("wfp3", "[20, 100]", 0, "run"),
+        ("fcfs+best-fit", "20", 30, "run"),
+    ):
+        name = f"{policy}+conservative+tests(seconds={levels})"
+        restart = Restart(delay=delay)
+        assert_equal_results(jobs, name, cluster, restart=restart, walltime=walltime)
+    test_totals_after_two_tests_on_different_machines()
+
+
+@uncompiled
+def test_totals_after_two_tests_on_different_machines() -> None:
+    """A whole machine of 16 CPUs is free again at 7 s, and one of 8 at 16 s: 15 CPUs of two machines, then.
+
+    The second job needs all machines at 100 s. The third is tested on the machine of 16 CPUs, and then, since the
+    fourth starts there at 7 s, on another.
+    """
+    three = Machines.of(1, cpus=8) + Machines.of(1, cpus=16) + Machines.of(1, cpus=8)
+    jobs = [
+        asked(0, 100, cpus=1),
+        asked(1, 100, cpus=8, nodes=3),
+        asked(2, 500, requested=1000, cpus=1, exclusive=True),
+        asked(3, 60, cpus=16),
+        asked(8, 40, cpus=15, spread=True),
+    ]
+    name = "fcfs+conservative+tests(seconds=[5, 9])"
+    found = assert_equal_results(jobs_on_machines(jobs), name, three)
+    assert attempts(found)[2:] == [[(2, 7), (7, 16), (200, 700)], [(7, 67)], [(16, 56)]]
+
+
+test_plans_with_tests = uncompiled(_compare_plans)
 
 
 def _compare_some() -> None:

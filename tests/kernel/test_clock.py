@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import gc
-
 import pytest
 
-from hpcsimkit.kernel.clock import gc_frozen
 from hpcsimkit.kernel.policy import Policy
 from hpcsimkit.kernel.system import System
 from tests.kernel.helpers import run, starts, workload
@@ -180,20 +177,3 @@ def test_wake_up_calls_are_instants() -> None:
     result = run(workload([(0, 5, 5, 1), (3, 5, 5, 1)], 2), Late())
     assert result.start_time.tolist() == [7, 7]
     assert result.passes == 3  # at 0, 3 and 7
-
-
-def test_a_run_within_a_run_leaves_the_objects_frozen() -> None:
-    """And so does one within a caller who has frozen them."""
-    assert gc.get_freeze_count() == 0
-    with gc_frozen():
-        with gc_frozen():
-            pass
-        assert gc.get_freeze_count() > 0
-    assert gc.get_freeze_count() == 0
-    gc.freeze()
-    try:
-        with gc_frozen():
-            pass
-        assert gc.get_freeze_count() > 0
-    finally:
-        gc.unfreeze()
