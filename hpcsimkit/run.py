@@ -22,7 +22,8 @@ from hpcsimkit._version import __version__
 from hpcsimkit.cli.checking import check
 from hpcsimkit.cli.command import Command, Group
 from hpcsimkit.cli.comparing import compare, parts, plot, policies
-from hpcsimkit.cli.flags import EXAMPLES, PROGRAM, examples_text, with_options
+from hpcsimkit.cli.declaring import EXAMPLES, PROGRAM, examples_text
+from hpcsimkit.cli.flags import with_options
 from hpcsimkit.cli.learning import evaluate, train
 from hpcsimkit.cli.ordering import learn
 from hpcsimkit.cli.questions import advise, explain, predict, validate, what_if

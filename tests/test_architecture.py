@@ -74,6 +74,7 @@ TYPER = (
     "command",
     "checking",
     "comparing",
+    "declaring",
     "flags",
     "learning",
     "ordering",

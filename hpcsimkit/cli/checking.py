@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from hpcsimkit.cli.flags import AllowCode, Limits, MachineFile, Quiet, Seed, allowed_code, examples
-from hpcsimkit.io.printable import show
+from hpcsimkit.cli.declaring import examples, option, switch
+from hpcsimkit.cli.flags import AllowCode, MachineFile, Seed, takes
+from hpcsimkit.cli.naming import allowed_code
+from hpcsimkit.cli.output import say
 
 
 @examples(
     "check mine.py:FewestNodes",
     'check "mine:QueueLength(slots=8)" --stage backfiller',
     "check agent/best.hpcsim",
+)
+@takes(
+    kind=option(str, "KIND", "Kind: policy, encoder, reward or agent.  [auto]"),
+    stage=option(str, "NAME", "Seat of an encoder or a reward, such as inspector.  [order]"),
+    oracle=switch("--oracle", "Allow a policy or an encoder to read the future."),
+    parts=option(str, "MODULE", "Module or file.py to import, with an agent's encoder and mask.  [none]"),
+    machines=MachineFile,
+    seed=Seed,
+    allow_code=AllowCode,
 )
 def check(
     name: Annotated[
@@ -24,30 +35,12 @@ def check(
             "reward, with parameters in parentheses; name of a policy; or path of an agent (.hpcsim).",
         ),
     ],
-    kind: Annotated[
-        str | None,
-        typer.Option(metavar="KIND", help="Kind: policy, encoder, reward or agent.  [auto]"),
-    ] = None,
-    stage: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="Seat of an encoder or a reward, such as inspector.  [order]"),
-    ] = None,
     *,
-    oracle: Annotated[
-        bool, typer.Option("--oracle", help="Allow a policy or an encoder to read the future.")
-    ] = False,
-    parts: Annotated[
-        str | None,
-        typer.Option(
-            metavar="MODULE",
-            help="Module or file.py to import, with an agent's encoder and mask.  [none]",
-        ),
-    ] = None,
-    machines: MachineFile = None,
-    seed: Seed = None,
-    allow_code: AllowCode = None,
-    limit: Limits = None,
-    quiet: Quiet = False,
+    kind: str | None,
+    stage: str | None,
+    oracle: bool,
+    parts: str | None,
+    **options: Any,
 ) -> None:
     """Test a policy, encoder, reward or agent against the rules.
 
@@ -55,22 +48,12 @@ def check(
     error, with exit code 2, is one line, too: a wrong shape or value, a look into the future, decisions that
     differ from run to run, state kept between episodes, a broken rule of scheduling.
     """
-    from hpcsimkit.errors import UsageError, nearest
-    from hpcsimkit.experiments.checks.by_name import KINDS, checked, part_named
+    from hpcsimkit.experiments.checks.by_name import checked, part_named
     from hpcsimkit.experiments.source import Source
-    from hpcsimkit.kernel.pipeline import SEATS
     from hpcsimkit.kernel.watchdog import Watchdog
-    from hpcsimkit.policies.one_seat.catalogue import ONE_SEAT
 
-    if kind is not None and kind not in KINDS:
-        raise UsageError(f"--kind: one of {', '.join(KINDS)} is needed, found {kind!r}{nearest(kind, KINDS)}")
-    stages = [*(seat for seat in SEATS if seat != "estimates"), *ONE_SEAT]
-    if stage is not None and stage not in stages:
-        raise UsageError(f"--stage: one of {', '.join(stages)} is needed, found {stage!r}")
-    code = allowed_code({"name": name, "machines": machines, "parts": parts, "allow_code": allow_code})
-    source = Source.of_flags({"machines": machines, "seed": seed, "allow_code": code})
+    code = allowed_code({"name": name, "parts": parts, **options})
+    source = Source.of_flags({**options, "allow_code": code})
     with Watchdog():
         part = part_named(name, source.trust, kind, parts)
-        line = checked(part, stage=stage, cluster=source.cluster, seed=source.seed, oracle=oracle)
-    if not quiet:
-        show(line)
+        say(checked(part, stage=stage, cluster=source.cluster, seed=source.seed, oracle=oracle))

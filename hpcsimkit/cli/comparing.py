@@ -2,28 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from hpcsimkit.cli.flags import (
-    OF_EXPERIMENT,
-    RESULTS,
-    Limits,
-    NoReport,
-    Overwrite,
-    Quiet,
-    Resume,
-    Snapshots,
-    Source,
-    Trace,
-    examples,
-    experiment_of,
-    takes,
-)
+from hpcsimkit.cli.declaring import examples, option, switch
+from hpcsimkit.cli.flags import OF_EXPERIMENT, NoReport, Overwrite, Resume, Source, takes
+from hpcsimkit.cli.naming import experiment_of
+from hpcsimkit.cli.output import QUIET, RESULTS, say, say_results
 from hpcsimkit.io.printable import show, warn
 
 
@@ -34,16 +22,21 @@ from hpcsimkit.io.printable import show, warn
     "compare kth/experiment.toml --out kth-again",
     "compare shared/experiment.toml --allow-code shared/mine.py",
 )
-@takes(*OF_EXPERIMENT, trace=Trace, snapshots=Snapshots)
+@takes(
+    *OF_EXPERIMENT,
+    trace=switch("--trace", "Write all events of a policy to OUT/traces/<policy>.jsonl."),
+    snapshots=option(
+        int,
+        "S",
+        "Interval of computing time [s] at which the state of a run is saved, from which --resume goes on; "
+        "0: after every pass.  [unset]",
+    ),
+    no_report=NoReport,
+    resume=Resume,
+    overwrite=Overwrite,
+)
 def compare(
-    source: Source = None,
-    *,
-    no_report: NoReport = False,
-    resume: Resume = False,
-    overwrite: Overwrite = False,
-    limit: Limits = None,
-    quiet: Quiet = False,
-    **settings: Any,
+    source: Source = None, *, no_report: bool, resume: bool, overwrite: bool, **settings: Any
 ) -> None:
     """Compare policies on a workload.
 
@@ -63,15 +56,13 @@ def compare(
     )
     workload = experiment.workload()
     place = experiment.out or next_free(RESULTS / workload.name, resume=resume)
-    if not quiet:
-        show(*console.loaded(workload, experiment.cluster))
+    say(*console.loaded(workload, experiment.cluster))
     campaign = Campaign(experiment, workload, place, command=sys.orig_argv)
-    with show_runs(dict.fromkeys(experiment.policies, len(workload)), quiet=quiet) as tell:
+    with show_runs(dict.fromkeys(experiment.policies, len(workload)), quiet=QUIET.get()) as tell:
         runs = campaign.run(resume=resume, overwrite=overwrite, tell=tell)
-    if not quiet:
+    if not QUIET.get():
         console.show_comparison(runs, experiment.metrics)
-        page = "/report.html" if experiment.report else ""
-        show(f"results: {os.path.relpath(campaign.folder.place)}{page}")
+    say_results(campaign.folder.place / ("report.html" if experiment.report else ""))
 
 
 @examples("policies")
@@ -122,17 +113,15 @@ def parts(
     "plot results/lublin-256",
     "plot results/lublin-256 --overview overview.png",
 )
+@takes(
+    overview=option(
+        Path, "FILE", "Path of one overview figure to draw instead of the report: .png, .svg or .pdf."
+    ),
+)
 def plot(
     results: Annotated[Path, typer.Argument(metavar="RESULTS", help="Path of a results folder.")],
-    overview: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Path of one overview figure to draw instead of the report: .png, .svg or .pdf.",
-        ),
-    ] = None,
-    limit: Limits = None,
-    quiet: Quiet = False,
+    *,
+    overview: Path | None,
 ) -> None:
     """Redraw the report of a results folder.
 
@@ -140,6 +129,4 @@ def plot(
     """
     from hpcsimkit.reports.report import draw_overview, plot_results
 
-    written = plot_results(results) if overview is None else [draw_overview(results, overview)]
-    if not quiet:
-        show(*written)
+    say(*(plot_results(results) if overview is None else [draw_overview(results, overview)]))

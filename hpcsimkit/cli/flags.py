@@ -1,4 +1,4 @@
-"""Options shared by several commands, help texts, and the experiment defined by the options."""
+"""Options shared by several commands."""
 
 from __future__ import annotations
 
@@ -6,54 +6,36 @@ from collections.abc import Callable, Mapping
 from functools import wraps
 from inspect import Parameter, signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import Annotated, Any, get_args
 
 import typer
 
+from hpcsimkit.cli.declaring import Command, option, switch
+from hpcsimkit.cli.output import QUIET
 from hpcsimkit.experiments.consent import consented
 from hpcsimkit.io.budget import LIMITS, raise_limits
 from hpcsimkit.kernel.setup import OPTIONS, Option
-
-if TYPE_CHECKING:
-    from hpcsimkit.experiments import source as sources
-
-PROGRAM = "python -m hpcsimkit.run"
-RESULTS = Path("results")
-
-Command = TypeVar("Command", bound=Callable[..., Any])
-Kind = TypeVar("Kind", bound="sources.Source")
-
-EXAMPLES: dict[Callable[..., Any], str] = {}
-"""Examples at the end of the help text of each command."""
-
-
-def examples_text(*commands: str) -> str:
-    """Return the examples that end a help text; the first character prevents rewrapping."""
-    return "\n".join(["\b", "Examples:", *(f"  {PROGRAM} {command}".rstrip() for command in commands)])
-
-
-def examples(*commands: str) -> Callable[[Command], Command]:
-    """Return a decorator that adds examples to the help text of a command."""
-
-    def remember(command: Command) -> Command:
-        EXAMPLES[command] = examples_text(*commands)
-        return command
-
-    return remember
-
 
 COMMAND_OPTIONS: dict[Callable[..., Any], Mapping[str, Any]] = {}
 """Types of the further options of each command by name."""
 
 
 def takes(*names: str, **options: Any) -> Callable[[Command], Command]:
-    """Return a decorator that gives a command options, passed as keyword arguments (None: not given)."""
+    """Return a decorator that gives a command options, passed as keyword arguments (None: not given).
+
+    It also has those of all commands, ``--limit`` and ``--quiet``, and is not passed them.
+    """
 
     def remember(command: Command) -> Command:
-        COMMAND_OPTIONS[command] = of(*names) | options
+        COMMAND_OPTIONS[command] = of(*names) | options | {"limit": Limits, "quiet": Quiet}
         return command
 
     return remember
+
+
+def results_in(usual: str) -> Any:
+    """Return the type of the option of a results folder, by default one with a usual name."""
+    return option(str, "FOLDER", f"Results folder.  [results/{usual}]", "--out", "-o")
 
 
 def of(*names: str) -> dict[str, Any]:
@@ -64,25 +46,32 @@ def of(*names: str) -> dict[str, Any]:
 def with_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Return a command with its further options in its signature, after its arguments.
 
-    A command with the option ``--allow-code`` also has ``--remember-code``, and gets all consented code.
+    Those that its own signature names, too, are as described for :func:`takes`. A command with the option
+    ``--allow-code`` also has ``--remember-code``, and gets all consented code.
     """
     own, options = signature(command, eval_str=True), dict(COMMAND_OPTIONS.get(command, {}))
-    if "allow_code" in {*own.parameters, *options}:
+    if "allow_code" in options:
         options["remember_code"] = RememberCode
-    if not options:
-        return command
 
     @wraps(command)
     def complete(**arguments: Any) -> Any:
+        QUIET.set(bool(arguments.pop("quiet", False)))
+        arguments.pop("limit", None)  # set when it was parsed
         if "remember_code" in options:
             remember = arguments.pop("remember_code", None)
             arguments["allow_code"] = consented(arguments, remember=remember)
         return command(**arguments)
 
-    first = [each for each in own.parameters.values() if each.kind is Parameter.POSITIONAL_OR_KEYWORD]
-    last = [each for each in own.parameters.values() if each.kind is Parameter.KEYWORD_ONLY]
+    kept = [each for each in own.parameters.values() if each.name not in options]
+    first = [each for each in kept if each.kind is Parameter.POSITIONAL_OR_KEYWORD]
+    last = [each for each in kept if each.kind is Parameter.KEYWORD_ONLY]
     added = [
-        Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=kind)
+        Parameter(
+            name,
+            Parameter.KEYWORD_ONLY,
+            default=False if get_args(kind)[0] is bool else None,
+            annotation=kind,
+        )
         for name, kind in options.items()
     ]
     complete.__signature__ = own.replace(parameters=[*first, *added, *last])  # type: ignore[attr-defined]
@@ -97,16 +86,16 @@ Source = Annotated[
         "or of an experiment file (.toml).  [the built-in workload]",
     ),
 ]
-MachineFile = Annotated[
-    str | None,
-    typer.Option(
-        "--machines",
-        metavar="FILE",
-        help="Path of a file of machines (.csv, .toml, or the output of scontrol show node), or name of "
-        "machines (`parts machines` lists them), or module:Name.  [none]",
-    ),
-]
-Seed = Annotated[int | None, typer.Option(metavar="N", help="Random seed, 0 or more.  [0]")]
+
+
+MachineFile = option(
+    str,
+    "FILE",
+    "Path of a file of machines (.csv, .toml, or the output of scontrol show node), or name of machines "
+    "(`parts machines` lists them), or module:Name.  [none]",
+    "--machines",
+)
+Seed = option(int, "N", "Random seed, 0 or more.  [0]")
 EngineName = Annotated[
     dict[str, str] | None,
     typer.Option(
@@ -133,55 +122,25 @@ Limits = Annotated[
         help=f"Maximum size of an input; NAME is one of {', '.join(LIMITS)}; repeat the option for several.",
     ),
 ]
-Resume = Annotated[bool, typer.Option("--resume", help="Resume an interrupted run in the results folder.")]
-Overwrite = Annotated[
+Resume = switch("--resume", "Resume an interrupted run in the results folder.")
+Overwrite = switch(
+    "--overwrite", "Replace finished results in the results folder, without a question on a terminal."
+)
+Quiet = switch("--quiet", "Print only errors.", "-q")
+AllowCode = option(
+    list[str],
+    "NAME",
+    "Module, file.py or folder from which files (.toml, .hpcsim) may import code; repeat the option for "
+    "several.  [none]",
+    "--allow-code",
+)
+RememberCode = option(
     bool,
-    typer.Option(
-        "--overwrite",
-        help="Replace finished results in the results folder, without a question on a terminal.",
-    ),
-]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only errors.")]
-
-
-AllowCode = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--allow-code",
-        metavar="NAME",
-        help="Module, file.py or folder from which files (.toml, .hpcsim) may import code; repeat the option "
-        "for several.  [none]",
-    ),
-]
-RememberCode = Annotated[
-    bool | None,
-    typer.Option(
-        "--remember-code/--forget-code",
-        help="Remember the consent of --allow-code for all files in the folder of this file, or forget it.  "
-        "[unset]",
-    ),
-]
-
-NoReport = Annotated[bool, typer.Option("--no-report", help="Write no report.html and draw no figures.")]
-Trace = Annotated[
-    bool | None,
-    typer.Option("--trace", help="Write all events of a policy to OUT/traces/<policy>.jsonl."),
-]
-
-Snapshots = Annotated[
-    int | None,
-    typer.Option(
-        "--snapshots",
-        metavar="S",
-        help="Interval of computing time [s] at which the state of a run is saved, from which --resume goes "
-        "on; 0: after every pass.  [unset]",
-    ),
-]
-
-
-def option(kind: Any, metavar: str | None, help_text: str, *flags: str) -> Any:
-    """Return the type of a command's argument for an option."""
-    return Annotated[kind | None, typer.Option(*flags, metavar=metavar, help=help_text)]
+    None,
+    "Remember the consent of --allow-code for all files in the folder of this file, or forget it.  [unset]",
+    "--remember-code/--forget-code",
+)
+NoReport = switch("--no-report", "Write no report.html and draw no figures.")
 
 
 def _of_run(about: Option) -> Any:
@@ -293,7 +252,7 @@ OF_EXPERIMENT: Mapping[str, Any] = {
         "for several. Metrics of your own are also columns of the results.  [auto]",
         *("--metric", "-m"),
     ),
-    "out": option(str, "FOLDER", "Results folder.  [results/<name of the workload>]", *("--out", "-o")),
+    "out": results_in("<name of the workload>"),
     "workers": option(int, "N", "Number of simulations in parallel, each in a process, 1 or more.  [1]"),
     "engine": EngineName,
 }
@@ -307,32 +266,3 @@ OF_JOBS = (
 
 OF_CLUSTERS = ("machines", "partitions", "slurm", "partition_column", "placement", "allow_code")
 """Names of the options that determine its cluster."""
-
-NAMING = (
-    *("name", "policies", "placement", "locality", "within", "inspector", "beside", "algorithm"),
-    *("reader", "machines", "metrics", "named"),
-)
-"""Arguments of commands that may be names of code; `named` are values within other ones."""
-
-
-def allowed_code(arguments: Mapping[str, Any]) -> list[str]:
-    """Return the modules, files and folders that the user names on the command line.
-
-    Names in files may refer to this code, and to no other; see :mod:`hpcsimkit.experiments.parts.trust`.
-    """
-    from hpcsimkit.experiments.parts import registry
-
-    given = [arguments.get(name) for name in NAMING]
-    names = [name for value in given for name in (value if isinstance(value, list) else [value]) if name]
-    code = [part for name in names for part in registry.code_of(name)]
-    return [*(arguments.get("allow_code") or ()), *filter(None, [arguments.get("parts")]), *code]
-
-
-def experiment_of(kind: type[Kind], arguments: Mapping[str, Any], **changes: object) -> Kind:
-    """Return the experiment defined by the arguments of a command; `changes` replace arguments."""
-    source, allowed = arguments["source"], allowed_code(arguments)
-    flags = {name: value for name, value in arguments.items() if name in kind.model_fields} | changes
-    flags["allow_code"] = allowed
-    if isinstance(source, Path) and source.suffix == ".toml":
-        return kind.of_flags(flags, kind.read(source, allowed).model_dump(exclude_unset=True))
-    return kind.of_flags({**flags, "log": None if source is None else str(source)})

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeVar
 
+from hpcsimkit.kernel import setup
+
 OPTIONS: Mapping[str, frozenset[str]] = {
     "Input": frozenset(
         {
@@ -15,10 +17,7 @@ OPTIONS: Mapping[str, frozenset[str]] = {
     ),
     "Cluster": frozenset({"nodes", "machines", "partitions", "slurm", "partition_column", "placement"}),
     "Rules": frozenset(
-        {
-            *("seed", "walltime", "dependencies", "gates", "licenses", "calendar", "failures", "restart"),
-            *("period", "semantics", "locality", "begin_at"),
-        }
+        each.key for each in setup.OPTIONS.values() if each.key and each.decides == "schedule"
     ),
     "Output": frozenset(
         {
@@ -28,16 +27,8 @@ OPTIONS: Mapping[str, frozenset[str]] = {
     ),
     "Execution": frozenset(
         {
-            "simulator",
-            "workers",
-            "engine",
-            "resume",
-            "snapshots",
-            "shard",
-            "collect",
-            "retry",
-            "status",
-            "yes",
+            *("simulator", "workers", "engine", "resume", "snapshots", "shard", "collect", "retry"),
+            *("status", "yes"),
         }
     ),
 }

@@ -2,30 +2,27 @@
 
 from __future__ import annotations
 
-import os
 import sys
+from os.path import relpath
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from hpcsimkit.cli.declaring import examples, option, switch
 from hpcsimkit.cli.flags import (
     OF_CLUSTERS,
     OF_JOBS,
     OF_RUNS,
-    RESULTS,
     AllowCode,
-    Limits,
     Overwrite,
-    Quiet,
     Resume,
-    allowed_code,
-    examples,
     of,
-    option,
+    results_in,
     takes,
 )
-from hpcsimkit.io.printable import show
+from hpcsimkit.cli.naming import allowed_code
+from hpcsimkit.cli.output import QUIET, RESULTS, say, say_results
 
 
 @examples(
@@ -44,7 +41,9 @@ from hpcsimkit.io.printable import show
     ),
     allow_code=AllowCode,
     **of(*OF_RUNS),
-    out=option(str, "FOLDER", "Results folder.  [results/<log>-<algorithm>]", *("--out", "-o")),
+    out=results_in("<log>-<algorithm>"),
+    resume=switch("--resume", "Resume an interrupted training in the results folder."),
+    overwrite=Overwrite,
 )
 def train(
     source: Annotated[
@@ -56,12 +55,8 @@ def train(
         ),
     ] = None,
     *,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Resume an interrupted training in the results folder.")
-    ] = False,
-    overwrite: Overwrite = False,
-    limit: Limits = None,
-    quiet: Quiet = False,
+    resume: bool,
+    overwrite: bool,
     **options: Any,
 ) -> None:
     """Train an agent for a seat of a scheduler.
@@ -82,19 +77,18 @@ def train(
 
     training = Training.of_source(source, {**options, "allow_code": allowed_code(options)})
     run = run_of(training, RESULTS, sys.orig_argv, resume=resume)
-    quiet = quiet or rank_of_process() > 0
-    place = os.path.relpath(run.folder.place)
+    QUIET.set(QUIET.get() or rank_of_process() > 0)
+    place = run.folder.place
     if run.finished and not overwrite:
         run.folder.settle()
-        if not quiet:
-            show(f"{place}: this training is finished, nothing is trained; --overwrite trains it again")
+        say(f"{relpath(place)}: this training is finished, nothing is trained; --overwrite trains it again")
         return
-    if not quiet:
-        show(*(line for each in run.workloads for line in loaded(each, training.simulated.cluster)))
-    with show_training(training, quiet=quiet) as tell:
+    say(*(line for each in run.workloads for line in loaded(each, training.simulated.cluster)))
+    with show_training(training, quiet=QUIET.get()) as tell:
         trained = run.run(resume=resume, overwrite=overwrite, tell=tell)
-    if trained is not None and not quiet:
-        show(trained.summary, f"results: {place}{run.product}")
+    if trained is not None:
+        say(trained.summary)
+        say_results(f"{place}{run.product}")
 
 
 @examples(
@@ -128,8 +122,10 @@ def train(
         "--sample/--greedy",
     ),
     workers=option(int, "N", "Number of sequences simulated in parallel, 1 or more.  [1]"),
-    out=option(str, "FOLDER", "Results folder.  [results/<model>-on-<log>]", *("--out", "-o")),
+    out=results_in("<model>-on-<log>"),
     **of(*(name for name in OF_JOBS if name != "jobs"), *OF_CLUSTERS, "engine", *OF_RUNS),
+    resume=Resume,
+    overwrite=Overwrite,
 )
 def evaluate(
     model: Annotated[str, typer.Argument(metavar="MODEL", help="Path of a trained agent (.hpcsim).")],
@@ -142,10 +138,8 @@ def evaluate(
         ),
     ] = None,
     *,
-    resume: Resume = False,
-    overwrite: Overwrite = False,
-    limit: Limits = None,
-    quiet: Quiet = False,
+    resume: bool,
+    overwrite: bool,
     **settings: Any,
 ) -> None:
     """Compare an agent with heuristics on sampled job sequences.
@@ -168,12 +162,13 @@ def evaluate(
     given = {"model": model, "log": source, "allow_code": allowed_code(settings)}
     evaluation = Evaluation.of_flags({**flags, **given})
     contest = Contest(evaluation, evaluation.source().workload())
-    if not quiet:
-        about = filter(None, [contest.about, contest.warning])
-        show(*loaded(contest.workload, contest.source.cluster), *about)
+    about = filter(None, [contest.about, contest.warning])
+    say(*loaded(contest.workload, contest.source.cluster), *about)
     usual = RESULTS / f"{Path(model).stem}-on-{contest.workload.name}"
     run = EvaluationRun(contest, evaluation.out or next_free(usual, resume=resume), command=sys.orig_argv)
-    with show_runs({task.name: task.size for task in run.question.tasks}, "sequences", quiet=quiet) as tell:
+    with show_runs(
+        {task.name: task.size for task in run.question.tasks}, "sequences", quiet=QUIET.get()
+    ) as tell:
         answer = run.run(resume=resume, overwrite=overwrite, tell=tell)
-    if not quiet:
-        show(*answer.lines(), f"results: {os.path.relpath(run.folder.place)}/report.html")
+    say(*answer.lines())
+    say_results(run.folder.place / "report.html")

@@ -2,29 +2,18 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from hpcsimkit.cli.flags import (
-    OF_JOBS,
-    OF_RUNS,
-    RESULTS,
-    Limits,
-    Overwrite,
-    Quiet,
-    Source,
-    examples,
-    experiment_of,
-    of,
-    option,
-    takes,
-)
+from hpcsimkit.cli.declaring import examples, option
+from hpcsimkit.cli.flags import OF_JOBS, OF_RUNS, Overwrite, Source, of, results_in, takes
+from hpcsimkit.cli.naming import experiment_of
+from hpcsimkit.cli.output import QUIET, RESULTS, say, say_results
 from hpcsimkit.errors import UsageError
-from hpcsimkit.io.printable import show, warn
+from hpcsimkit.io.printable import warn
 
 OF_SLURM = (
     "of Slurm's configuration, machines, partitions and time limits hold; priorities, limits of QOS and "
@@ -33,14 +22,6 @@ OF_SLURM = (
 
 FORMER = typer.Option(hidden=True)
 """Option of version 1.0 without effect."""
-
-
-def _factor(option: str, text: str) -> float:
-    """Return the number of a factor such as 1.5x."""
-    try:
-        return float(text.removesuffix("x"))
-    except ValueError:
-        raise UsageError(f"{option}: a factor such as 1.5x is needed, found {text!r}") from None
 
 
 @examples(
@@ -89,11 +70,12 @@ def _factor(option: str, text: str) -> float:
         "Name of a further policy to test on the last part, such as an agent; repeat the option for "
         "several.  [none]",
     ),
-    out=option(str, "FOLDER", "Results folder.  [results/<log>-learned]", *("--out", "-o")),
+    out=results_in("<log>-learned"),
     **of(*(name for name in OF_JOBS if name != "load_factor")),
     **of(
         "machines", "partitions", "slurm", "partition_column", "placement", "workers", "allow_code", *OF_RUNS
     ),
+    overwrite=Overwrite,
 )
 def learn(
     source: Source = None,
@@ -103,9 +85,7 @@ def learn(
     guard: Annotated[bool, FORMER] = False,
     perfect: Annotated[bool, FORMER] = False,
     collect: Annotated[str | None, FORMER] = None,
-    overwrite: Overwrite = False,
-    limit: Limits = None,
-    quiet: Quiet = False,
+    overwrite: bool,
     **settings: Any,
 ) -> None:
     """Choose a policy for a cluster on the past of its log, and test it on later weeks.
@@ -116,8 +96,8 @@ def learn(
     the last third, at other loads, and with fewer users who allow tests. Writes the policies, a model card,
     a report and tables. The same command resumes an interrupted study.
     """
-    from hpcsimkit.experiments import console
-    from hpcsimkit.experiments.learn.records import HEADINGS, figures_cells, roles_of
+    from hpcsimkit.experiments.console import loaded
+    from hpcsimkit.experiments.learn.records import lines_of
     from hpcsimkit.experiments.learn.settings import Learning
     from hpcsimkit.experiments.learn.study import Study
     from hpcsimkit.experiments.progress import show_cells
@@ -128,27 +108,12 @@ def learn(
     given = [f"--{name}" for name, value in former.items() if value]
     if given:
         warn(f"{', '.join(given)}: without effect; learn searches no parameters any more")
-    limits = {
-        name: None if settings[name] is None else _factor(f"--{name.replace('_', '-')}", settings[name])
-        for name in ("longest_wait", "fairness")
-    }
-    study_settings = experiment_of(Learning, {"source": source, **settings, **limits, "out": None})
+    study_settings = experiment_of(Learning, {"source": source, **settings, "out": None})
     workload = study_settings.workload()
-    if not quiet:
-        show(*console.loaded(workload, study_settings.cluster))
-        if study_settings.slurm is not None:
-            show(OF_SLURM)
-    out = settings["out"]
-    place = Path(out) if out else RESULTS / f"{workload.name}-learned"
+    say(*loaded(workload, study_settings.cluster), *[OF_SLURM] * (study_settings.slurm is not None))
+    place = Path(settings["out"] or RESULTS / f"{workload.name}-learned")
     study = Study(study_settings, workload, place, sys.orig_argv)
-    with show_cells("simulations", quiet=quiet) as tell:
+    with show_cells("simulations", quiet=QUIET.get()) as tell:
         outcome = study.run(tell, overwrite=overwrite)
-    if not quiet:
-        roles, heads = roles_of(outcome), [*HEADINGS, "role"]
-        for title, part, names in (
-            ("front of the past", "past", outcome["front"]),
-            ("last part, not used for the choice", "test", outcome["test"]),
-        ):
-            rows = [[name, *figures_cells(outcome[part][name]), roles.get(name, "")] for name in names]
-            show(f"{title}:", console.plain_table(heads, rows))
-        show(f"results: {os.path.relpath(place)}/report.md")
+    say(*lines_of(outcome))
+    say_results(place / "report.md")

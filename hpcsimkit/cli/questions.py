@@ -2,29 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hpcsimkit.cli.flags import (
-    OF_CLUSTERS,
-    OF_JOBS,
-    OF_RUNS,
-    RESULTS,
-    Limits,
-    Overwrite,
-    Quiet,
-    Source,
-    examples,
-    experiment_of,
-    option,
-    takes,
-)
+from hpcsimkit.cli.declaring import examples, option, switch
+from hpcsimkit.cli.flags import OF_CLUSTERS, OF_JOBS, OF_RUNS, Overwrite, Source, results_in, takes
+from hpcsimkit.cli.naming import experiment_of
+from hpcsimkit.cli.output import QUIET, RESULTS, say, say_results
 from hpcsimkit.errors import UsageError
-from hpcsimkit.io.printable import show
 from hpcsimkit.io.units import is_whole_number
 
 if TYPE_CHECKING:
@@ -32,21 +20,18 @@ if TYPE_CHECKING:
     from hpcsimkit.experiments.questions.question import OfCases
 
 OF_ENGINES = ("workers", "engine")
+OF_QUESTIONS = (*OF_JOBS, *OF_CLUSTERS, *OF_RUNS, *OF_ENGINES)
 USUAL = "fcfs+easy"
 USUAL_TEXT = f"With --slurm, as-configured is the default.  [{USUAL}]"
 
-PolicyOption = Annotated[
-    str | None,
-    typer.Option(
-        "--policy", "-p", metavar="NAME", help=f"Name of the policy that schedules the jobs. {USUAL_TEXT}"
-    ),
-]
+
+def _of_policy(role: str = "that schedules the jobs") -> Any:
+    return option(str, "NAME", f"Name of the policy {role}. {USUAL_TEXT}", *("--policy", "-p"))
 
 
 def _common(usual: str) -> dict[str, Any]:
     """Return the options of all questions; by default the results folder has a usual name."""
-    out = option(str, "FOLDER", f"Results folder.  [results/{usual}]", *("--out", "-o"))
-    return {"out": out, "overwrite": Overwrite, "limit": Limits, "quiet": Quiet}
+    return {"out": results_in(usual), "overwrite": Overwrite}
 
 
 @examples(
@@ -56,39 +41,25 @@ def _common(usual: str) -> dict[str, Any]:
     "validate march.sacct --machines machines.csv --partitions partitions.txt -p slurm+easy",
 )
 @takes(
-    *(name for name in OF_JOBS if name != "load_factor"),
-    *OF_CLUSTERS,
-    *OF_RUNS,
-    *OF_ENGINES,
+    *(name for name in OF_QUESTIONS if name != "load_factor"),
+    policy=_of_policy("to validate"),
+    tolerance=option(
+        float,
+        "SECONDS",
+        "Difference of two waits up to which they are equal, such as the interval of the recorded "
+        "scheduler.  [--period, or 60]",
+        least=0,
+    ),
+    calibrate=switch(
+        "--calibrate",
+        "Instead, try values of the clocks and of the plan: choose those that are nearest to the record on "
+        "the first half of the jobs, and judge them on the second. With --slurm these are bf_interval, "
+        "bf_max_job_test, default_queue_depth and sched_interval, else the scheduling interval and the "
+        "backfilling. Writes calibration.csv and calibration.png.",
+    ),
     **_common("<log>-validated"),
 )
-def validate(
-    source: Source = None,
-    policy: Annotated[
-        str | None,
-        typer.Option("--policy", "-p", metavar="NAME", help=f"Name of the policy to validate. {USUAL_TEXT}"),
-    ] = None,
-    tolerance: Annotated[
-        float | None,
-        typer.Option(
-            metavar="SECONDS",
-            min=0,
-            help="Difference of two waits up to which they are equal, such as the interval of the recorded "
-            "scheduler.  [--period, or 60]",
-        ),
-    ] = None,
-    calibrate: Annotated[
-        bool,
-        typer.Option(
-            "--calibrate",
-            help="Instead, try values of the clocks and of the plan: choose those that are nearest to the "
-            "record on the first half of the jobs, and judge them on the second. With --slurm these are "
-            "bf_interval, bf_max_job_test, default_queue_depth and sched_interval, else the scheduling "
-            "interval and the backfilling. Writes calibration.csv and calibration.png.",
-        ),
-    ] = False,
-    **options: Any,
-) -> None:
+def validate(source: Source = None, *, tolerance: float | None, calibrate: bool, **options: Any) -> None:
     """Compare a simulation with the recorded schedule.
 
     Simulates a policy on a log with recorded waits. Prints the error of the start times, and the waits by
@@ -102,32 +73,27 @@ def validate(
     from hpcsimkit.experiments.questions.calibrate import CalibrationQuestion
     from hpcsimkit.experiments.questions.validate import ValidationQuestion
 
-    case = _case(policy, {"source": source, **options})
-    if calibrate:
-        question = CalibrationQuestion(case=case, tolerance=tolerance)
-        _answer(question, f"{case.jobs.name}-calibrated", options)
-        return
-    _answer(ValidationQuestion(case=case, tolerance=tolerance), f"{case.jobs.name}-validated", options)
+    case = _case({"source": source, **options})
+    kind, usual = (CalibrationQuestion, "calibrated") if calibrate else (ValidationQuestion, "validated")
+    _answer(kind(case=case, tolerance=tolerance), f"{case.jobs.name}-{usual}", options)
 
 
 @examples(
     "predict KTH-SP2.swf.gz",
     "predict march.sacct --machines machines.csv -p slurm+easy --predictor history --predictor boosting",
 )
-@takes(*OF_JOBS, *OF_CLUSTERS, *OF_RUNS, *OF_ENGINES, **_common("<log>-predicted"))
-def predict(
-    source: Source = None,
-    policy: PolicyOption = None,
-    predictor: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME",
-            help="Name of a predictor: requested, last-two, history, regression, mixture or boosting; repeat "
-            "the option for several.  [all but boosting]",
-        ),
-    ] = None,
-    **options: Any,
-) -> None:
+@takes(
+    *OF_QUESTIONS,
+    policy=_of_policy(),
+    predictor=option(
+        list[str],
+        "NAME",
+        "Name of a predictor: requested, last-two, history, regression, mixture or boosting; repeat the "
+        "option for several.  [all but boosting]",
+    ),
+    **_common("<log>-predicted"),
+)
+def predict(source: Source = None, *, predictor: list[str] | None, **options: Any) -> None:
     """Measure the accuracy of run-time predictions.
 
     Schedules a log with a policy. Each predictor predicts each job when it arrives and learns from it when it
@@ -136,7 +102,7 @@ def predict(
     """
     from hpcsimkit.experiments.questions.predict import PREDICTORS, PredictionQuestion
 
-    case = _case(policy, {"source": source, **options})
+    case = _case({"source": source, **options})
     question = PredictionQuestion(case=case, predictors=predictor or PREDICTORS)
     _answer(question, f"{case.jobs.name}-predicted", options)
 
@@ -147,42 +113,34 @@ def predict(
     "what-if march.sacct --partitions partitions.txt --set long.max_time=2d --set short.order=sjf",
     "what-if march.sacct --slurm conf --set short.split=cpu --set short.max_time=1h",
 )
-@takes(*OF_JOBS, *OF_CLUSTERS, *OF_RUNS, *OF_ENGINES, **_common("<log>-what-if"))
-def what_if(
-    source: Source = None,
-    changes: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="PARTITION.KEY=VALUE",
-            help="Change: nodes, machines, max_nodes, priority, max_time, default_time, order, or a limit "
-            "such as in_use.gpus of a partition, or policy=NAME; added, split, merged or removed=PARTITION, "
-            "which gives or takes the jobs, such as debug.merged=cpu; with --slurm, a value of Slurm, such "
-            "as slurm.bf_interval=60 or slurm.qos.high.MaxJobsPU=5; += and -= add and subtract; repeat the "
-            "option for several.",
-        ),
-    ] = None,
-    policy: Annotated[
-        str | None,
-        typer.Option(
-            "--policy", "-p", metavar="NAME", help=f"Name of the policy before the change. {USUAL_TEXT}"
-        ),
-    ] = None,
-    **options: Any,
-) -> None:
+@takes(
+    *OF_QUESTIONS,
+    changes=option(
+        list[str],
+        "PARTITION.KEY=VALUE",
+        "Change: nodes, machines, max_nodes, priority, max_time, default_time, order, or a limit such as "
+        "in_use.gpus of a partition, or policy=NAME; added, split, merged or removed=PARTITION, which gives "
+        "or takes the jobs, such as debug.merged=cpu; with --slurm, a value of Slurm, such as "
+        "slurm.bf_interval=60 or slurm.qos.high.MaxJobsPU=5; += and -= add and subtract; repeat the option "
+        "for several.",
+        "--set",
+    ),
+    policy=_of_policy("before the change"),
+    **_common("<log>-what-if"),
+)
+def what_if(source: Source = None, *, changes: list[str] | None, **options: Any) -> None:
     """Measure the effect of a change of the cluster.
 
     Simulates the same jobs before and after changes of the cluster, of its partitions, of their orders, or
     of the policy. Prints the mean waits of all jobs and by partition, QOS, account and user, and their
     differences with confidence intervals by blocks of weeks. Writes them as what-if.csv.
     """
-    from hpcsimkit.errors import UsageError
     from hpcsimkit.experiments.questions.what_if import ChangeQuestion
 
     if not changes:
         raise UsageError("at least one change is needed, such as --set gpu.nodes+=20")
     named = [text.partition("=")[2] for text in changes]
-    case = _case(policy, {"source": source, "named": named, **options}, every=True)
+    case = _case({"source": source, "named": named, **options}, every=True)
     try:
         question = ChangeQuestion(case=case, changes=changes)
     except UsageError as error:
@@ -194,7 +152,11 @@ def what_if(
     "explain inspector.hpcsim KTH-SP2.swf.gz --within sjf",
     "explain sjf+hold-unfit KTH-SP2.swf.gz --jobs 5000",
 )
-@takes(*OF_JOBS, "allow_code", *OF_RUNS, *OF_ENGINES, **_common("<inspector>-explained"))
+@takes(
+    *(*OF_JOBS, "allow_code", *OF_RUNS, *OF_ENGINES),
+    within=option(str, "NAME", "Policy whose selections the agent inspects.  [auto]"),
+    **_common("<inspector>-explained"),
+)
 def explain(
     inspector: Annotated[
         str,
@@ -204,10 +166,8 @@ def explain(
         ),
     ],
     source: Source = None,
-    within: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="Policy whose selections the agent inspects.  [auto]"),
-    ] = None,
+    *,
+    within: str | None,
     **options: Any,
 ) -> None:
     """Analyse the rejections of an inspector.
@@ -220,7 +180,7 @@ def explain(
     from hpcsimkit.experiments.questions.explain import ExplanationQuestion, inspecting
 
     given = {"source": source, "inspector": inspector, "within": within, **options}
-    case = _case(inspecting(inspector, within), given, named=False)  # the model file names code, not the user
+    case = _case(given, inspecting(inspector, within))
     _answer(ExplanationQuestion(case=case, inspector=inspector), f"{Path(inspector).stem}-explained", options)
 
 
@@ -229,17 +189,29 @@ def explain(
     'advise march.sacct --machines machines.csv --at 2024-03-20T12:00:00 --what-if "nodes=4,time=2:00:00"',
     "advise --queue squeue.json --history march.sacct --slurm /etc/slurm",
 )
-@takes(*OF_JOBS, *OF_CLUSTERS, *OF_RUNS, *OF_ENGINES, **_common("<log>-advice"))
+@takes(
+    *OF_QUESTIONS,
+    at=option(
+        str, "TIME", "Time: seconds of the log's clock, or a date; by default the last submission.  [auto]"
+    ),
+    policy=_of_policy(),
+    requests=option(
+        list[str],
+        "REQUEST",
+        "Hypothetical request, such as nodes=4,time=2:00:00; repeat the option for several.  [none]",
+        "--what-if",
+    ),
+    queue=option(
+        str, "FILE", "Live queue: output of squeue --json, scontrol show job or sacct --parsable2.  [none]"
+    ),
+    history=option(str, "LOG", "Log of the jobs that have ended, beside a queue.  [auto]"),
+    recorded=switch("--recorded", "Jobs have started until then as the log records, not as simulated."),
+    **_common("<log>-advice"),
+)
 def advise(
     source: Source = None,
-    at: Annotated[
-        str | None,
-        typer.Option(
-            metavar="TIME",
-            help="Time: seconds of the log's clock, or a date; by default the last submission.  [auto]",
-        ),
-    ] = None,
-    policy: PolicyOption = None,
+    *,
+    at: str | None,
     futures: Annotated[
         int, typer.Option(metavar="N", min=1, help="Number of simulated futures, 1 or more.")
     ] = 200,
@@ -251,29 +223,10 @@ def advise(
             help="Number of earlier times at which the windows are calibrated; 0 for none.",
         ),
     ] = 40,
-    requests: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--what-if",
-            metavar="REQUEST",
-            help="Hypothetical request, such as nodes=4,time=2:00:00; repeat the option for several.  [none]",
-        ),
-    ] = None,
-    queue: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE",
-            help="Live queue: output of squeue --json, scontrol show job or sacct --parsable2.  [none]",
-        ),
-    ] = None,
-    history: Annotated[
-        str | None,
-        typer.Option(metavar="LOG", help="Log of the jobs that have ended, beside a queue.  [auto]"),
-    ] = None,
-    recorded: Annotated[
-        bool,
-        typer.Option("--recorded", help="Jobs have started until then as the log records, not as simulated."),
-    ] = False,
+    requests: list[str] | None,
+    queue: str | None,
+    history: str | None,
+    recorded: bool,
     **options: Any,
 ) -> None:
     """Predict the start times of waiting jobs.
@@ -290,7 +243,7 @@ def advise(
         raise UsageError("--history names the log beside a --queue, in place of a log as the argument")
     if queue is not None and recorded:
         raise UsageError("--recorded is for a log: jobs of a --queue have started as it says")
-    case = _case(policy, {"source": source or history or queue, **options})
+    case = _case({"source": source or history or queue, **options})
     when = int(at) if at is not None and is_whole_number(at.removeprefix("-")) else at
     about: dict[str, Any] = {"futures": futures, "calibration": calibration, "requests": requests or ()}
     question = (
@@ -301,17 +254,19 @@ def advise(
     _answer(question, f"{case.jobs.name}-advice", options)
 
 
-def _case(policy: str | None, arguments: dict[str, Any], *, every: bool = False, named: bool = True) -> Case:
-    """Return the case of a policy, which the user named or a file, and of other arguments."""
+def _case(arguments: dict[str, Any], inspecting: str | None = None, *, every: bool = False) -> Case:
+    """Return the case of the arguments: of the policy that the user named, or of one with an inspector."""
     from hpcsimkit.experiments.comparison.case import Case
     from hpcsimkit.experiments.comparison.experiment import Experiment, JobsOfExperiment
     from hpcsimkit.experiments.source import CONFIGURED
 
+    arguments = {**arguments, "out": None}
+    if inspecting is not None:  # the file of the model names code, not the user
+        return Case.of(experiment_of(Experiment, arguments), inspecting, every=every)
+    policy = arguments["policy"]
     if policy is None:
-        jobs = experiment_of(JobsOfExperiment, {**arguments, "out": None})
-        policy = USUAL if jobs.slurm is None else CONFIGURED
-    policies = {"policies": [policy]} if named else {}
-    return Case.of(experiment_of(Experiment, {**arguments, **policies, "out": None}), policy, every=every)
+        policy = USUAL if experiment_of(JobsOfExperiment, arguments).slurm is None else CONFIGURED
+    return Case.of(experiment_of(Experiment, {**arguments, "policies": [policy]}), policy, every=every)
 
 
 def _answer(question: OfCases, usual: str, options: dict[str, Any]) -> None:
@@ -320,11 +275,9 @@ def _answer(question: OfCases, usual: str, options: dict[str, Any]) -> None:
     from hpcsimkit.experiments.progress import show_runs
     from hpcsimkit.experiments.questions.question import Place, answered
 
-    quiet, case, experiment = bool(options["quiet"]), question.case, question.case.source
-    if not quiet:
-        show(*loaded(case.jobs, experiment.cluster))
+    say(*loaded(question.case.jobs, question.case.source.cluster))
     place = Place(options["out"], RESULTS / usual, sys.orig_argv, bool(options["overwrite"]))
-    with show_runs({task.name: task.size for task in question.tasks}, "runs", quiet=quiet) as tell:
+    with show_runs({task.name: task.size for task in question.tasks}, "runs", quiet=QUIET.get()) as tell:
         answer, folder = answered(question, place, tell)
-    if not quiet:
-        show(*answer.lines(), f"results: {os.path.relpath(folder)}/{answer.files()[-1]}")
+    say(*answer.lines())
+    say_results(folder / answer.files()[-1])

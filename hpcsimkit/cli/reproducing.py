@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from hpcsimkit.cli.flags import RESULTS, AllowCode, EngineName, Limits, Overwrite, Quiet, examples
-from hpcsimkit.io.printable import show
+from hpcsimkit.cli.declaring import examples, option, switch
+from hpcsimkit.cli.flags import AllowCode, EngineName, Overwrite, results_in, takes
+from hpcsimkit.cli.output import QUIET, RESULTS, say, say_results
 from hpcsimkit.reproductions.papers import SYSTEMS
 
 
@@ -21,6 +22,35 @@ from hpcsimkit.reproductions.papers import SYSTEMS
     "reproduce cush --baselines",
     "reproduce cush openb_pod_list_default.csv.gz philly-muri-trace1.csv --plus",
     "reproduce dras ALCF-Theta-2022.swf.gz SDSC-SP2-1998-4.2-cln.swf.gz --plus",
+)
+@takes(
+    quick=switch("--quick", "Run a small version, which takes less than 10 minutes on 2 cores."),
+    full=switch(
+        "--full",
+        "Simulate Theta in full size instead of a tenth (dras); simulate also each new rule alone, and more "
+        "rivals (winning).",
+    ),
+    rivals=switch(
+        "--baselines",
+        "Run only the heuristics, those of the paper and more, on the test jobs; train no agent.",
+        "--rivals",  # the name before version 1.0
+    ),
+    subsamples=switch(
+        "--subsamples",
+        "Train only the agents for wait and utilisation, and judge them on several random subsamples of each "
+        "unseen day (masked-ppo only).",
+    ),
+    plus=switch(
+        "--plus",
+        "Train only CuSH+, one network for any number of jobs, and judge it on job sets of many sizes and on "
+        "jobs of the given logs of openb and Philly (cush); train only DRAS+, and judge it on the last third "
+        "of each log beside UNICEF and XFactor, with and without tests (dras).",
+    ),
+    workers=option(int, "N", "Number of parallel tasks, 1 or more; by default one per CPU core.  [auto]"),
+    engine=EngineName,
+    allow_code=AllowCode,
+    out=results_in("<system>"),
+    overwrite=Overwrite,
 )
 def reproduce(
     system: Annotated[
@@ -38,60 +68,15 @@ def reproduce(
             "named ...sierra... or ...summit...",
         ),
     ] = None,
-    quick: Annotated[
-        bool,
-        typer.Option("--quick", help="Run a small version, which takes less than 10 minutes on 2 cores."),
-    ] = False,
-    full: Annotated[
-        bool,
-        typer.Option(
-            "--full",
-            help="Simulate Theta in full size instead of a tenth (dras); simulate also each new rule alone, "
-            "and more rivals (winning).",
-        ),
-    ] = False,
-    rivals: Annotated[
-        bool,
-        typer.Option(
-            "--baselines",
-            "--rivals",  # the name before version 1.0
-            help="Run only the heuristics, those of the paper and more, on the test jobs; train no agent.",
-        ),
-    ] = False,
-    subsamples: Annotated[
-        bool,
-        typer.Option(
-            "--subsamples",
-            help="Train only the agents for wait and utilisation, and judge them on several random "
-            "subsamples of each unseen day (masked-ppo only).",
-        ),
-    ] = False,
-    plus: Annotated[
-        bool,
-        typer.Option(
-            "--plus",
-            help="Train only CuSH+, one network for any number of jobs, and judge it on job sets of many "
-            "sizes and on jobs of the given logs of openb and Philly (cush); train only DRAS+, and judge it "
-            "on the last third of each log beside UNICEF and XFactor, with and without tests (dras).",
-        ),
-    ] = False,
-    workers: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N",
-            help="Number of parallel tasks, 1 or more; by default one per CPU core.  [auto]",
-        ),
-    ] = None,
-    engine: EngineName = None,
-    allow_code: AllowCode = None,
+    *,
+    quick: bool,
+    workers: int | None,
+    engine: dict[str, str] | None,
+    allow_code: list[str] | None,
     seed: Annotated[int, typer.Option(metavar="N", help="Random seed, 0 or more.")] = 0,
-    out: Annotated[
-        Path | None,
-        typer.Option("--out", "-o", metavar="FOLDER", help="Results folder.  [results/<system>]"),
-    ] = None,
-    overwrite: Overwrite = False,
-    limit: Limits = None,
-    quiet: Quiet = False,
+    out: str | None,
+    overwrite: bool,
+    **flags: Any,
 ) -> None:
     """Reproduce a published experiment, from the logs to its tables.
 
@@ -117,19 +102,16 @@ def reproduce(
     system = Path(system).resolve().name if system not in SYSTEMS else system
     if not logs and kind.needs_logs:
         raise UsageError(f"{system} needs {kind.logs_needed}")
-    flags = {"full": full, "rivals": rivals, "subsamples": subsamples, "plus": plus}
     chosen = [flag for flag, given in flags.items() if given]
     for flag in chosen:
         if flag not in kind.flags:
             raise UsageError(f"{system} knows no --{flag}")
-    place = out or RESULTS / "-".join([system, *chosen, *["quick"] * quick])
+    place = Path(out or RESULTS / "-".join([system, *chosen, *["quick"] * quick]))
     reproduction = kind(logs or (), quick=quick, seed=seed, chosen=chosen)
     named = None if engine is None else parallel.engine_for(0)
     many = workers or os.cpu_count() or 1
     run = ReproductionRun(reproduction, place, system, many if named is None else named.workers, named)
-    say = (lambda line: None) if quiet else show
-    conclusion = run.run(quiet=quiet, overwrite=overwrite, say=say)
-    if not quiet and conclusion.targets:
-        show(targets_table(conclusion.targets))
-    if not quiet:
-        show(f"results: {os.path.relpath(place)}/{REPORT}")
+    conclusion = run.run(quiet=QUIET.get(), overwrite=overwrite, say=say)
+    if conclusion.targets:
+        say(targets_table(conclusion.targets))
+    say_results(place / REPORT)

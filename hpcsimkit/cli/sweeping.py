@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import sys
+from os.path import relpath
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from hpcsimkit.cli.flags import (
-    OF_EXPERIMENT,
-    RESULTS,
-    Limits,
-    NoReport,
-    Quiet,
-    Source,
-    examples,
-    experiment_of,
-    option,
-    takes,
-)
+from hpcsimkit.cli.declaring import examples, option, switch
+from hpcsimkit.cli.flags import OF_EXPERIMENT, NoReport, Source, takes
+from hpcsimkit.cli.naming import experiment_of
+from hpcsimkit.cli.output import QUIET, RESULTS, say
 from hpcsimkit.errors import PartlyFailedError
 from hpcsimkit.io.printable import show
 
@@ -52,27 +44,21 @@ from hpcsimkit.io.printable import show
     baseline=option(str, "NAME", "Baseline of all comparisons; by default the first policy.  [auto]"),
     shard=option(str, "I/N", "Run only the I-th of N parts of the cells, from 1; see --collect.  [all]"),
     **OF_EXPERIMENT,
+    collect=switch("--collect", "Run nothing; write the table and the report after all shards."),
+    resume=switch("--resume", "Resume an interrupted sweep; every sweep does, also without it."),
+    retry=switch("--retry", "Run cells again that failed before."),
+    status=option(Path, "FOLDER", "Only print the state of a sweep in a folder, also while it runs."),
+    yes=switch("--yes", "Run more than 20 000 cells."),
+    no_report=NoReport,
 )
 def sweep(
     source: Source = None,
     *,
-    collect: Annotated[
-        bool, typer.Option("--collect", help="Run nothing; write the table and the report after all shards.")
-    ] = False,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Resume an interrupted sweep; every sweep does, also without it.")
-    ] = False,
-    retry: Annotated[bool, typer.Option("--retry", help="Run cells again that failed before.")] = False,
-    status: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FOLDER", help="Only print the state of a sweep in a folder, also while it runs."
-        ),
-    ] = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Run more than 20 000 cells.")] = False,
-    no_report: NoReport = False,
-    limit: Limits = None,
-    quiet: Quiet = False,
+    collect: bool,
+    retry: bool,
+    status: Path | None,
+    yes: bool,
+    no_report: bool,
     **settings: Any,
 ) -> None:
     """Run all combinations of the values of several axes.
@@ -92,6 +78,7 @@ def sweep(
     if status is not None:
         show(*state_lines(SweepResults(status).state()))
         return
+    del settings["resume"]  # as every sweep
     axis, shard = settings.pop("axis") or (), shard_of(settings.pop("shard"))
     axes = dict(map(parsed_axis, axis))
     report = False if no_report else None
@@ -104,10 +91,9 @@ def sweep(
         found = experiment_of(Sweep, named, sweep=axes, report=report)
     place = found.out or RESULTS / (f"sweep-{source.stem}" if source else "sweep")
     run = SweepRun(found, place, sys.orig_argv, shard=shard, confirmed=yes)
-    with show_cells(quiet=quiet or collect) as tell:
+    with show_cells(quiet=QUIET.get() or collect) as tell:
         frame = run.collect() if collect else run.run(retry=retry, tell=tell)
-    if not quiet:
-        show(*run.lines(frame, collected=collect))
+    say(*run.lines(frame, collected=collect))
     if failed := int((frame["status"] == "failed").sum()):
         count = f"all {failed}" if failed == len(frame) else f"{failed} of {len(frame)}"
-        raise PartlyFailedError(f"{count} cells failed; reasons are in {os.path.relpath(place)}")
+        raise PartlyFailedError(f"{count} cells failed; reasons are in {relpath(place)}")

@@ -7,8 +7,10 @@ from typing import Annotated, Any
 
 import typer
 
-from hpcsimkit.cli.flags import OF_JOBS, RESULTS, Limits, Quiet, Seed, Source, examples, experiment_of, takes
-from hpcsimkit.io.printable import show
+from hpcsimkit.cli.declaring import examples, option, switch
+from hpcsimkit.cli.flags import OF_JOBS, Seed, Source, takes
+from hpcsimkit.cli.naming import experiment_of
+from hpcsimkit.cli.output import RESULTS, say
 
 
 @examples(
@@ -17,24 +19,17 @@ from hpcsimkit.io.printable import show
     "describe --machines machines.csv day.csv",
     "describe --machines nodes.txt --partitions partitions.txt march.sacct",
 )
-@takes(*OF_JOBS, "machines", "partitions", "slurm", "partition_column", "allow_code")
-def describe(
-    source: Source = None,
-    *,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out",
-            "-o",
-            metavar="FILE",
-            help="Path of the figure: .png, .svg or .pdf.  [results/<name>.png]",
-        ),
-    ] = None,
-    no_picture: Annotated[bool, typer.Option("--no-picture", help="Draw no figure.")] = False,
-    limit: Limits = None,
-    quiet: Quiet = False,
-    **settings: Any,
-) -> None:
+@takes(
+    *(*OF_JOBS, "machines", "partitions", "slurm", "partition_column", "allow_code"),
+    out=option(
+        Path,
+        "FILE",
+        "Path of the figure: .png, .svg or .pdf.  [results/<name>.png]",
+        *("--out", "-o"),
+    ),
+    no_picture=switch("--no-picture", "Draw no figure."),
+)
+def describe(source: Source = None, *, out: Path | None, no_picture: bool, **settings: Any) -> None:
     """Summarise a log, with a figure.
 
     Prints the number of jobs, the machine, the time span, the offered load, the distributions of sizes, run
@@ -45,8 +40,7 @@ def describe(
     from hpcsimkit.experiments.questions.describe import describe as ask
 
     answer = ask(experiment_of(JobsOfExperiment, {"source": source, **settings}))
-    if not quiet:
-        show(*answer.lines())
+    say(*answer.lines())
     if no_picture:
         return
     from hpcsimkit.engine.lock import writing
@@ -56,29 +50,27 @@ def describe(
     with writing(target.parent):
         target.parent.mkdir(parents=True, exist_ok=True)
     save_figure(answer.figure(), target)
-    if not quiet:
-        show(f"\npicture: {target}")
+    say(f"\npicture: {target}")
 
 
 @examples(
     "generate lublin --nodes 256 --jobs 10000 --seed 1 -o x.swf",
     "generate lublin --load 0.9 -o built-in.swf.gz",
 )
+@takes(
+    nodes=option(int, "N", "Number of nodes of the cluster, 2 or more.  [256]"),
+    jobs=option(int, "N", "Number of jobs, 1 or more.  [5000]"),
+    seed=Seed,
+    load=option(float, "X", "Offered load, above 0.  [auto]"),
+    no_estimates=switch("--no-estimates", "Set requested times to the run times; model no estimates."),
+)
 def lublin(
     out: Annotated[
         Path, typer.Option("--out", "-o", metavar="FILE", help="Path of the log: .swf or .swf.gz.")
     ],
-    nodes: Annotated[
-        int | None, typer.Option(metavar="N", help="Number of nodes of the cluster, 2 or more.  [256]")
-    ] = None,
-    jobs: Annotated[int | None, typer.Option(metavar="N", help="Number of jobs, 1 or more.  [5000]")] = None,
-    seed: Seed = None,
-    load: Annotated[float | None, typer.Option(metavar="X", help="Offered load, above 0.  [auto]")] = None,
-    no_estimates: Annotated[
-        bool, typer.Option("--no-estimates", help="Set requested times to the run times; model no estimates.")
-    ] = False,
-    limit: Limits = None,
-    quiet: Quiet = False,
+    *,
+    no_estimates: bool,
+    **flags: Any,
 ) -> None:
     """Generate a workload by the model of Lublin and Feitelson (2003).
 
@@ -88,17 +80,21 @@ def lublin(
     from hpcsimkit.experiments.generate import Generate
     from hpcsimkit.workloads import write_swf
 
-    workload = Generate.of_flags(
-        {"nodes": nodes, "jobs": jobs, "seed": seed, "load": load, "estimates": not no_estimates}
-    ).workload()
+    workload = Generate.of_flags({**flags, "estimates": not no_estimates}).workload()
     write_swf(workload, out)
-    if not quiet:
-        show(*console.loaded(workload), f"written: {out}")
+    say(*console.loaded(workload), f"written: {out}")
 
 
 @examples(
     "generate mimic KTH-SP2.swf.gz -o more.swf.gz --picture more.png",
     "generate mimic KTH-SP2.swf.gz --days 60 --divide 4 --jobs 10000 --seed 1 -o x.swf",
+)
+@takes(
+    jobs=option(int, "N", "Number of jobs, 1 or more.  [auto]"),
+    seed=Seed,
+    days=option(float, "X", "Length of the first part of LOG to model [days], above 0.  [all]"),
+    divide=option(int, "N", "Divisor of the cluster size and of all job sizes, which are rounded up.  [1]"),
+    picture=option(Path, "FILE", "Path of a figure that compares both logs: .png, .svg or .pdf."),
 )
 def mimic(
     log: Annotated[
@@ -114,24 +110,9 @@ def mimic(
             "--out", "-o", metavar="FILE", help="Path of the generated log: .swf, .csv (a job table), or .gz."
         ),
     ],
-    jobs: Annotated[int | None, typer.Option(metavar="N", help="Number of jobs, 1 or more.  [auto]")] = None,
-    seed: Seed = None,
-    days: Annotated[
-        float | None,
-        typer.Option(metavar="X", help="Length of the first part of LOG to model [days], above 0.  [all]"),
-    ] = None,
-    divide: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N", help="Divisor of the cluster size and of all job sizes, which are rounded up.  [1]"
-        ),
-    ] = None,
-    picture: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Path of a figure that compares both logs: .png, .svg or .pdf."),
-    ] = None,
-    limit: Limits = None,
-    quiet: Quiet = False,
+    *,
+    picture: Path | None,
+    **flags: Any,
 ) -> None:
     """Generate a statistical clone of a log.
 
@@ -144,8 +125,7 @@ def mimic(
 
     if out.exists() and log.exists() and out.samefile(log):
         raise UsageError(f"{out}: it is the original log; another --out keeps it")
-    flags = {"log": str(log), "jobs": jobs, "seed": seed, "days": days, "divide": divide}
-    wanted = MimicOf.of_flags(flags)
+    wanted = MimicOf.of_flags({"log": str(log), **flags})
     original = wanted.original()
     made = wanted.mimic(original)
     written = {"written": out}
@@ -156,6 +136,4 @@ def mimic(
         written["picture"] = save_figure(draw_likeness(original, made), picture)
     write = write_job_table if ".csv" in out.suffixes[-2:] else write_swf
     write(made, out)
-    if not quiet:
-        show(in_a_line(original), in_a_line(made))
-        show(*(f"{what}: {where}" for what, where in written.items()))
+    say(in_a_line(original), in_a_line(made), *(f"{what}: {where}" for what, where in written.items()))

@@ -162,7 +162,7 @@ def _pass(jobs: Jobs, run: Run, queue: Queue, published: Published, newcomer: in
     """Run a pass; mirrors ``Pipeline.schedule``."""
     counters = published.counters
     while queue.counters[WAITING]:
-        head = counters[KEPT] if counters[KEPT] >= 0 else queue.rows[queue.order[0], 0]
+        head = counters[KEPT] if counters[KEPT] != NOBODY else queue.rows[queue.order[0], 0]
         if jobs.nodes[head] > run.counters[FREE]:
             break
         counters[KEPT] = NOBODY

@@ -113,8 +113,7 @@ class PausedRun(ABC):
         system = self.system
         if self._told and (entries := int(self._journal.counters[ENTRIES])):
             self._tell(entries)
-        system.now = now = int(self._counters[NOW])
-        self._clock.move_to(now)
+        self._move_to(int(self._counters[NOW]))
         if state == PAUSED:
             self.decision = self._decision()
         elif state == OVER:
@@ -126,12 +125,17 @@ class PausedRun(ABC):
         """End the run once no event is left."""
         finish(self.system, self._finish)
 
+    def _move_to(self, now: int) -> None:
+        """Set the time [s] of the state and of error messages."""
+        self.system.now = now
+        self._clock.move_to(now)
+
     def _tell(self, entries: int) -> None:
         """Tell the observers what happened since the last decision."""
         system, jobs, tells = self.system, self.system.jobs, self._tells
         for kind, row, now in zip(*self._journal.events[:, :entries].tolist(), strict=True):
+            self._move_to(now)
             for notify in tells[kind]:
-                system.now = now
                 job = jobs[row]
                 if kind == 1:
                     notify(job, system.given(row), system)

@@ -340,8 +340,6 @@ def _move(
         else:
             rows[kept] = row
             kept += 1
-    if not moved:
-        return
     for position in range(moved):  # sorted by insertion: they are few
         row, place = aside[position], position
         while place > 0 and state.served[NUMBER, aside[place - 1]] > state.served[NUMBER, row]:
@@ -538,7 +536,8 @@ def _plan_next(
         counters[PLANNED] = NO_LIMIT
         for position in range(counters[PRESENT]):
             row = rows[position]
-            state.listing.scores[position] = 2 * state.served[PLACE, row] + (state.state[row] == WAITING)
+            # Behind those of the same queue that run; the queues are sorted when they are needed next.
+            state.listing.scores[position] = state.state[row] == WAITING
             at = _next_move(jobs, rules, restart, state, attempts, row, now)
             if at > now:
                 counters[PLANNED] = min(counters[PLANNED], at)

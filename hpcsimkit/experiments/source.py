@@ -154,7 +154,7 @@ class Source(RunTable):
         Processors of a job, or its resources for a Slurm log: those requested or allocated.
     strict : bool
         Whether unusable jobs are errors; otherwise they are skipped and counted. Default: False.
-    seed, walltime, period, semantics, ...
+    seed, walltime, ...
         Options of a run; see :class:`~hpcsimkit.kernel.setup.Setup`.
 
     Examples

@@ -12,9 +12,13 @@ from hpcsimkit.cluster.machines import Machines
 from hpcsimkit.cluster.opaque import AnyCluster
 from hpcsimkit.cluster.partitions import Partitions
 from hpcsimkit.jobs.timeline import Curve
+from hpcsimkit.results.recorded_nodes import RecordedNodes
 from hpcsimkit.results.validation import Validation
 
 __all__ = ["ComparedUse"]
+
+NEARLY_ALL = 0.95
+"""Share of the jobs with machines on record from which on each machine is looked at."""
 
 Mask = NDArray[np.bool_]
 Integers = NDArray[np.int64]
@@ -48,6 +52,28 @@ class ComparedUse:
             "recorded": self.submit + self.validation.recorded.astype(np.int64),
             "simulated": self.submit + self.validation.simulated.astype(np.int64),
         }
+
+    @cached_property
+    def _recorded_nodes(self) -> RecordedNodes | None:
+        """The machines of the compared jobs on record, if the log has any."""
+        result, jobs = self.validation.result, self.validation.jobs
+        if result.placements is None or "node_list" not in result.workload.columns:
+            return None
+        start, end = (np.full(len(jobs), -1) for _ in range(2))
+        start[jobs] = self.starts["recorded"]
+        end[jobs] = start[jobs] + (result.end_time - result.start_time)[jobs]
+        return RecordedNodes(result.workload, result.placements.cluster, start, end, result.downtime)
+
+    @cached_property
+    def known_nodes(self) -> float:
+        """Share of the compared jobs whose machines are on record."""
+        nodes = self._recorded_nodes
+        return 0.0 if nodes is None else float(nodes.known[self.validation.jobs].mean())
+
+    @property
+    def nodes(self) -> RecordedNodes | None:
+        """The machines of the compared jobs on record, if they are known of nearly all."""
+        return self._recorded_nodes if self.known_nodes >= NEARLY_ALL else None
 
     @cached_property
     def groups(self) -> list[tuple[Mask, list[int]]]:

@@ -58,7 +58,7 @@ def replicate_of(schedules: Integers) -> Integers:
     edges = (np.tile(np.arange(repetitions), policies), nodes.ravel())
     size = repetitions * (1 + policies)
     graph = coo_array((np.ones(policies * repetitions), edges), shape=(size, size))
-    _, component = connected_components(graph, directed=False)
+    _, component = connected_components(graph)
     _, first, inverse = np.unique(component[:repetitions], return_index=True, return_inverse=True)
     return np.argsort(np.argsort(first))[inverse].astype(np.int64)
 

@@ -14,7 +14,6 @@ from hpcsimkit.cluster.opaque import AnyCluster
 from hpcsimkit.cluster.partitions import Partitions
 from hpcsimkit.results.breakdown import By, classes_of
 from hpcsimkit.results.compared_use import ComparedUse
-from hpcsimkit.results.recorded_nodes import RecordedNodes
 from hpcsimkit.results.validation import NEAR, Validation
 
 if TYPE_CHECKING:
@@ -32,8 +31,6 @@ CAUSES: Mapping[str, str] = {
 """Causes in the order in which they are looked for, and their descriptions."""
 
 UNEXPLAINED = "unexplained"
-KNOWN = 0.95
-"""Fraction of the jobs with known nodes from which on room is looked for on each node."""
 
 DAY = 86_400
 
@@ -131,10 +128,10 @@ class Residue:
         """Return how the room on record was looked for, in words."""
         if self.validation.result.placements is None:
             return "room on record: judged by the number of free nodes"
-        known = 0.0 if self._nodes is None else float(self._nodes.known[self.validation.jobs].mean())
-        if not self._by_node:
+        known, compared = self.use.known_nodes, len(self.use.submit)
+        if self.use.nodes is None:
             return f"room on record: judged by totals, as the log names the nodes of {known:.0%} of the jobs"
-        unknown = len(self.validation.jobs) - round(known * len(self.validation.jobs))
+        unknown = compared - round(known * compared)
         left_out = f"; {unknown:,} jobs without known nodes: not counted" * bool(unknown)
         return f"room on record: judged on each node{left_out}"
 
@@ -187,7 +184,7 @@ class Residue:
         result, jobs = self.validation.result, self.validation.jobs
         lasting = (result.end_time - result.start_time)[jobs]
         numbers = np.flatnonzero(jobs).tolist()
-        nodes = self._nodes if self._by_node else None
+        nodes = self.use.nodes
         found = np.zeros(len(self.use.submit), dtype=bool)
         for group, amounts in self.use.groups:
             if not group.any():
@@ -203,23 +200,6 @@ class Residue:
                     first = _first_gap(curves[0].time, free, submit, start, took, self.use.asked[row])
                 found[row] = start - first > NEAR
         return found
-
-    @cached_property
-    def _nodes(self) -> RecordedNodes | None:
-        """Recorded nodes of the jobs, on machines, if the log has any."""
-        result, jobs = self.validation.result, self.validation.jobs
-        if result.placements is None or "node_list" not in result.workload.columns:
-            return None
-        start, end = (np.full(len(result.workload), -1) for _ in range(2))
-        start[jobs] = self.use.starts["recorded"]
-        end[jobs] = start[jobs] + (result.end_time - result.start_time)[jobs]
-        return RecordedNodes(result.workload, result.placements.cluster, start, end, result.downtime)
-
-    @property
-    def _by_node(self) -> bool:
-        """Whether so many jobs have known nodes that room is looked for on each node."""
-        nodes = self._nodes
-        return nodes is not None and float(nodes.known[self.validation.jobs].mean()) >= KNOWN
 
     def _may_use(self, job: int) -> NDArray[np.intp]:
         """Return the numbers of the machines of the partition of a job."""
@@ -257,8 +237,6 @@ class Residue:
         stops = np.searchsorted(submit, np.maximum(recorded, simulated)).tolist()
         for place, stop in enumerate(stops):
             later = slice(place + 1, stop)
-            if stop <= place + 1:
-                continue
             swapped = (recorded[later] < recorded[place]) != (simulated[later] < simulated[place])
             if swapped.any():
                 swapped &= (limit[later] >= limit[place]) & (asked[later] >= asked[place]).all(axis=1)

@@ -65,8 +65,8 @@ class Result:
     seed : int
         Seed of the run.
     options : mapping
-        Other options that determine the schedule: ``walltime, dependencies, period``, and ``semantics`` if
-        different from ``"textbook"``.
+        Other options that determine the schedule, such as ``walltime``, and ``semantics`` if different from
+        ``"textbook"``; see :class:`~hpcsimkit.kernel.setup.Setup`.
     choices : tuple of (str, int)
         Decisions at open seats: stage and position among the options.
     seconds : float

@@ -21,9 +21,6 @@ __all__ = ["RoomOverTime"]
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
-KNOWN = 0.95
-"""Fraction of the jobs with known nodes from which on free amounts are those of each node."""
-
 BEGIN = -1
 """Time before all submissions [s]."""
 
@@ -118,22 +115,10 @@ class RoomOverTime:
         return found
 
     @cached_property
-    def _nodes(self) -> RecordedNodes | None:
-        """The recorded nodes, if nearly all jobs have known ones."""
-        result, jobs = self.use.validation.result, self.use.validation.jobs
-        if result.placements is None or "node_list" not in result.workload.columns:
-            return None
-        start, end = (np.full(len(jobs), -1) for _ in range(2))
-        start[jobs] = self.use.starts["recorded"]
-        end[jobs] = start[jobs] + (result.end_time - result.start_time)[jobs]
-        nodes = RecordedNodes(result.workload, result.placements.cluster, start, end, result.downtime)
-        return nodes if nodes.known[jobs].mean() >= KNOWN else None
-
-    @cached_property
     def _requests(self) -> list[_Request]:
         """What each compared job needs."""
         result, jobs = self.use.validation.result, self.use.validation.jobs
-        if self._nodes is None:
+        if self.use.nodes is None:
             pool = np.zeros(len(self.use.submit), dtype=np.int64)
             for number, (group, _) in enumerate(self.use.groups):
                 pool[group] = number
@@ -141,7 +126,7 @@ class RoomOverTime:
             return [
                 _Request((group,), tuple(each), 1) for group, each in zip(pool.tolist(), asked, strict=True)
             ]
-        cluster = self._nodes.cluster
+        cluster = self.use.nodes.cluster
         needs = [cluster.need(result.workload.jobs[row]) for row in np.flatnonzero(jobs).tolist()]
         parts = self._machines_of_parts(cluster)
         known: dict[tuple[int, str], _Request] = {}
@@ -184,7 +169,7 @@ class RoomOverTime:
         return {(name, down): self._free_amounts(name, down) for name in names for down in with_down}
 
     def _free_amounts(self, which: str, down: bool) -> _Free:
-        nodes, result = self._nodes, self.use.validation.result
+        nodes, result = self.use.nodes, self.use.validation.result
         if nodes is None:
             return self._free_totals(which, down)
         if which == "recorded":

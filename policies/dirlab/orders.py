@@ -54,7 +54,7 @@ class LRF(Order):
 
     def key(self, job: Job) -> float:
         """Return minus the requested time divided by the number of processors [s]."""
-        return -(job.requested_time / job.size)
+        return -(job.requested_time / max(job.size, 1))
 
 
 class InvertedWFP3(Order):
@@ -91,7 +91,7 @@ class ShortestExpansion(Order):
 
     def key(self, job: Job) -> float:
         """Return the score."""
-        return (job.requested_time - 1 - job.submit_time) / job.size
+        return (job.requested_time - 1 - job.submit_time) / max(job.size, 1)
 
 
 class LongestExpansion(ShortestExpansion):

@@ -141,6 +141,7 @@ ONE = "# machines\n[[machines]]\n"
 WRONG_TOML = {
     "no TOML": ("[[machines]\n", ": not TOML: Expected ']]' at the end of an array declaration (at line 1, column 11)"),
     "empty": ("", ": tables [[machines]] are needed, found nothing"),
+    "no table": ("machines = []\n", ": tables [[machines]] are needed, found machines"),
     "one table": ("[machines]\ncpus = 4\n", ": tables [[machines]] are needed, found machines"),
     "other tables": (ONE + "cpus = 4\n[jobs]\n", ": tables [[machines]] are needed, found machines, jobs"),
     "memory without unit": (ONE + "memory = 128\n", ":2: memory needs a unit (B, kB, MB, GB, TB, PB, KiB, ...), found '128'"),

@@ -305,6 +305,24 @@ def test_keys_equal_those_of_the_policies(order: Any) -> None:
         },
         machine_size=10**5,
     )
+    assert_equal_keys(order, jobs)
+
+
+@pytest.mark.parametrize("order", KEYS, ids=lambda order: order.__name__)
+def test_keys_of_jobs_without_cpus(order: Any) -> None:
+    columns = {
+        "submit_time": [0, 3, 5],
+        "run_time": [9, 5, 7],
+        "nodes": [1] * 3,
+        "cpus": [0, 1, 2],
+        "gpus": [1] * 3,
+    }
+    jobs = Workload(columns, resources=("cpus", "gpus"))
+    assert jobs.size.tolist() == [0, 1, 2]
+    assert_equal_keys(order, jobs)
+
+
+def assert_equal_keys(order: Any, jobs: Workload) -> None:
     expected = [order().key(job) for job in jobs.jobs]
     found = list(zip(*(column.tolist() for column in KEYS[order](jobs)), strict=True))
     assert found == [key if isinstance(key, tuple) else (key,) for key in expected]

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hpcsimkit.compiled.orders import KEYS
-from hpcsimkit.errors import HpcsimkitError, StalledError
+from hpcsimkit.errors import HpcsimkitError, PolicyError, StalledError
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.decision import Decision, External
 from hpcsimkit.kernel.event_order import DirlabOrder
@@ -218,3 +218,26 @@ def test_requested_passes_in_vain_are_counted_from_the_last_start() -> None:
         found.append(accepting(int(jobs.id[0]), simulation))
     assert found[0] == found[1]
     assert IDLE_WAKES < found[0] < IDLE_WAKES + 9
+
+
+class FailsLate(Observer):
+    """An observer that fails once a job has ended."""
+
+    reads_compiled = True
+
+    def on_end(self, job: Any, system: Any) -> None:
+        raise ValueError(f"job {job.id}")
+
+
+@pytest.mark.parametrize("simulator", ["simpy", "compiled"])
+def test_errors_name_the_time_of_what_went_wrong(simulator: Any) -> None:
+    """Those of an observer that of the event it hears of; what an agent does between decisions, that of the last."""
+    jobs = Workload({"submit_time": [0, 3, 3], "run_time": [9, 5, 5], "nodes": [2, 2, 2]}, machine_size=2)
+    simulation = Simulation(jobs, Pipeline(External()), name="mine", observers=[FailsLate()])
+    simulation.pause_with(simulator, [])
+    for now in (0, 3):
+        decision = simulation.next_decision()
+        assert decision is not None and simulation.guard.subject == f"mine at t={now} s"
+        simulation.answer(decision.default)
+    with pytest.raises(PolicyError, match=r"^mine at t=9 s, in FailsLate for job 1: ValueError: job 1"):
+        simulation.next_decision()

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -95,6 +96,21 @@ def test_many_stops(scheduler: str) -> None:
     )
     found, _ = assert_equal_schedules(jobs, make(scheduler))
     assert found.attempts is not None and len(found.attempts) > len(jobs) + 2 * 3
+
+
+@uncompiled
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("scheduler", [each for each in SCHEDULERS if each.startswith("las(")])
+def test_the_queues_of_las(scheduler: str, seed: int) -> None:
+    """Several jobs change their queues at once, down and up, in the order of their arrival."""
+    rng = np.random.default_rng(seed)
+    columns = {
+        "submit_time": rng.choice([0, 0, 4, 9, 20, 40], 30),
+        "run_time": rng.integers(1, 9, 30) * 5,
+        "nodes": rng.choice([1, 1, 2, 4], 30),
+    }
+    found, _ = assert_equal_schedules(Workload(columns, machine_size=6), make(scheduler))
+    assert found.attempts is not None and len(found.attempts) > 45
 
 
 @pytest.mark.parametrize("scheduler", ["oracle-srtf", "las(thresholds=[3000, 20000])"])

@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hpcsimkit.cluster.partitions import Partitions
-from hpcsimkit.compiled import slurm_stopping
+from hpcsimkit.compiled import slurm_stopping, slurm_stops
+from hpcsimkit.compiled.slurm_state import EVENTS, MOST_PARTS, PARTS, RUNNING
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.ledger import Mode
 from hpcsimkit.kernel.restart import Restart
@@ -37,6 +40,7 @@ from tests.compiled.test_slurm import (
     read_day,
 )
 from tests.drawn import examples
+from tests.interpreted import interpret
 
 PREEMPTS = {"high": ("low", "normal"), "normal": ("low",), "low": ()}
 """QOS that each QOS may preempt, as a rule."""
@@ -188,6 +192,43 @@ def test_begun_runs_and_futures(seed: int) -> None:
 def test_many_random_begun_runs_and_futures(seed: int) -> None:
     check_begun_of(seed, stopping_day)
     check_futures_of(seed, stopping_day)
+
+
+@pytest.mark.parametrize("lacking", [None, "log", "events", "parts"])
+def test_there_is_space_for_all_that_an_instant_may_need(
+    lacking: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both loops may start all three tickets: 10 starts may be stopped, each start has an event, each stop too."""
+    interpret(monkeypatch)
+    space = {"log": 1 + 10, "events": 7 + 4 + 6 + 10, "parts": 9 + 2 * 5}
+    if lacking:
+        space[lacking] -= 1
+    counters = {RUNNING: 4, EVENTS: 7, PARTS: 9}
+    log = np.zeros((1, space.pop("log")))
+    run: Any = SimpleNamespace(counters=counters, **{name: np.zeros(size) for name, size in space.items()})
+    attempts = SimpleNamespace(counters={slurm_stops.STOPPED_ATTEMPTS: 1}, log=log)
+    stops: Any = SimpleNamespace(attempts=attempts, counters={MOST_PARTS: 5})
+    jobs: Any = SimpleNamespace(row=np.zeros(3))
+    assert slurm_stops.lacks_space(jobs, run, stops) == (lacking is not None)
+
+
+def test_jobs_to_stop_are_sorted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the rank of their QOS, then the smaller ones, then the earlier ones; as many as there are."""
+    interpret(monkeypatch)
+    rng = np.random.default_rng(5)
+    for count in range(6):
+        rank, part_count, first_ticket = (
+            rng.integers(0, 2, count),
+            rng.integers(1, 3, count),
+            rng.permutation(count),
+        )
+        rules = SimpleNamespace(by_tier=0, kind=np.arange(count), rank=rank)
+        candidates = np.concatenate([rng.permutation(count), [9, 9]])
+        jobs: Any = SimpleNamespace(first_ticket=first_ticket)
+        run: Any = SimpleNamespace(part=np.zeros(count, dtype=int), part_count=part_count)
+        stops: Any = SimpleNamespace(rules=rules, candidates=candidates)
+        slurm_stops._sort_candidates(jobs, run, stops, count)
+        assert candidates.tolist() == [*np.lexsort([first_ticket, part_count, rank]), 9, 9]
 
 
 def test_the_shared_day(shared: Path, tmp_path: Path) -> None:

@@ -98,3 +98,25 @@ def test_running_jobs_can_be_iterated() -> None:
             assert [job.index for job in system.running] == system.running.rows
 
     run(workload(ROWS, 2), Youngest())
+
+
+class Forgetful(Policy):
+    """Starts what fits; the copy that runs does without the part that its original has."""
+
+    def __init__(self) -> None:
+        self.part: Policy | None = Listening()
+
+    def __deepcopy__(self, memo: Any) -> Forgetful:
+        copied = type(self)()
+        copied.part = None
+        return copied
+
+    def schedule(self, system: System) -> None:
+        for job in list(system.queue):
+            system.start(job)
+
+
+def test_a_part_that_the_copy_does_without_hears_nothing() -> None:
+    HEARD.clear()
+    run(workload([(0, 9, 9, 1)], 1), Forgetful())
+    assert HEARD == []

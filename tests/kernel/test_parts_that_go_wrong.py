@@ -452,6 +452,8 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "penalty complex": ({"service_time": lambda *_: np.complex128(1)}, "at t=5 s: .*job 1"),
     "penalty beyond 64 bits": ({"service_time": lambda *_: 10**20}, "at t=5 s: .*job 1"),
     "period beyond 64 bits": ({"period": 10**20}, "period needs a whole number of seconds from 1 to 10"),
+    "period true": ({"period": True}, "period needs a whole number of seconds from 1 to 10"),
+    "dependencies 1": ({"dependencies": 1}, "dependencies needs True or False, found 1"),
 }
 
 

@@ -131,6 +131,38 @@ def test_each_rule_on_nodes(options: dict[str, Any], change: Change, message: st
     assert "\n" not in str(error.value)
 
 
+def attempt(row: int, **values: Any) -> Change:
+    """Change columns of the attempts of a result in one row."""
+
+    def changed(result: Result) -> Result:
+        assert result.attempts is not None
+        columns: dict[str, Any] = {name: np.array(getattr(result.attempts, name)) for name in values}
+        for name, value in values.items():
+            columns[name][row] = value
+        return replace(result, attempts=replace(result.attempts, **columns))
+
+    return changed
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (attempt(1, start_time=9), "job 1 starts again at t=9 s, before it is due"),
+        (attempt(1, work=9), "job 1 starts at t=3 s and does 9 s of work: it needs 10 s"),
+        (attempt(0, lost=8), "job 1: an attempt from t=3 s took 7 s, less than its work"),
+        (attempt(0, lost=4), "job 1: an attempt from t=3 s took 7 s for 4 s of work"),
+    ],
+)
+def test_attempts(change: Change, message: str) -> None:
+    """The job is stopped by a failure after 7 of its 10 s of work, and begins anew at 22 s."""
+    columns = {"submit_time": [3], "run_time": [10], "nodes": [4]}
+    run = simulation(columns, outages=Outages([Outage(10, 22)]))
+    result = run.run()
+    verify(run, result)
+    with pytest.raises(ImpossibleScheduleError, match=message):
+        verify(run, change(result))
+
+
 def test_a_job_is_not_both_rejected_and_started() -> None:
     run = simulation()
     rejected = np.array([False, False, True, False])

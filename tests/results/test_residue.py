@@ -232,8 +232,8 @@ def test_room_in_the_own_partition_only() -> None:
             [Partition("a", machines=machines), Partition("b", machines=["node2"])], Machines.of(2, cpus=4)
         )
         found = Residue(Validation(Simulation(log, Pipeline(), cluster).run()), cluster)
-        assert found._nodes is not None
-        assert found._nodes.earliest(2, found._may_use(2)) == (10 if room else 4000)
+        assert found.use.nodes is not None
+        assert found.use.nodes.earliest(2, found._may_use(2)) == (10 if room else 4000)
 
 
 def test_a_list_of_unknown_nodes_does_not_count() -> None:
@@ -244,6 +244,17 @@ def test_a_list_of_unknown_nodes_does_not_count() -> None:
     assert (
         found._room_judged() == "room on record: judged on each node; 1 jobs without known nodes: not counted"
     )
+
+
+def test_jobs_that_are_not_compared_have_no_nodes_and_are_not_counted() -> None:
+    """Of 60 jobs, 30 have no wait on record, and one of the others no nodes."""
+    many = {name: values * 20 for name, values in HALF_FREE.items()}
+    many["recorded_wait_time"][30:] = [-1] * 30
+    found = on_two(
+        ("node1", "node2", "node1") * 9 + ("node1", "node2", "") + ("node1", "node2", "node1") * 10, **many
+    )
+    assert found.use.nodes is not None and found.use.nodes.known.tolist() == [True] * 29 + [False] * 31
+    assert found._room_judged().endswith("; 1 jobs without known nodes: not counted")
 
 
 @settings(max_examples=150, deadline=None)

@@ -9,13 +9,15 @@ from hpcsimkit.agents.agent import Agent
 from hpcsimkit.agents.catalogue import ENCODERS, REWARDS
 from hpcsimkit.cluster.machines import Machines
 from hpcsimkit.envs.interfaces import Encoder, Reward
-from hpcsimkit.errors import UsageError
+from hpcsimkit.errors import UsageError, nearest
 from hpcsimkit.experiments.checks.learner_parts import check_agent, check_encoder, check_reward
 from hpcsimkit.experiments.checks.policies import check_policy
 from hpcsimkit.experiments.parts import registry
 from hpcsimkit.experiments.parts.spelling import parts_in
 from hpcsimkit.experiments.parts.trust import Trust
+from hpcsimkit.kernel.pipeline import SEATS
 from hpcsimkit.kernel.policy import Policy
+from hpcsimkit.policies.one_seat.catalogue import ONE_SEAT
 
 MODEL = ".hpcsim"
 
@@ -41,6 +43,8 @@ def part_named(
     (QueueWindow(slots=4), Pipeline(order=SJF()))
     """
     made: Any
+    if kind is not None and kind not in KINDS:
+        raise UsageError(f"--kind: one of {', '.join(KINDS)} is needed, found {kind!r}{nearest(kind, KINDS)}")
     if name.endswith(MODEL):
         made = Agent.load(name, parts=None if parts is None else trust.module(parts))
     else:
@@ -92,6 +96,9 @@ def checked(
     Pipeline(...): passed on 8 workloads, 480 jobs: parameters; events; capacity, starts and ends; ...
     """
     where: dict[str, Any] = {"cluster": cluster, "seed": seed}
+    stages = [*(seat for seat in SEATS if seat != "estimates"), *ONE_SEAT]
+    if stage is not None and stage not in stages:
+        raise UsageError(f"--stage: one of {', '.join(stages)} is needed, found {stage!r}")
     if stage is not None and not isinstance(part, tuple(BASES.values())):
         kind = "an agent" if isinstance(part, Agent) else "a policy"
         raise UsageError(f"--stage is the seat of an encoder or a reward, found {kind}")

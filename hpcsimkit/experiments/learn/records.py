@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hpcsimkit.experiments.console import plain_table
 from hpcsimkit.experiments.learn.front_picture import front_figure
 from hpcsimkit.experiments.learn.goal import COMPARED, FAIRNESS, LONGEST, REFERENCE, REPORTED, Figures
 from hpcsimkit.experiments.learn.periods import WEEK, Periods
@@ -197,7 +198,7 @@ def _difference_rows(differences: Mapping[str, Any]) -> list[Row]:
 
 def _report(outcome: Mapping[str, Any], shown: str, frames: Mapping[str, pandas.DataFrame]) -> str:
     """Return the report; `shown` is the policy whose jobs are shown by class."""
-    roles = roles_of(outcome)
+    roles = _roles_of(outcome)
     page = rendered_page(
         "learned.md.jinja",
         **outcome,
@@ -222,7 +223,19 @@ def _report(outcome: Mapping[str, Any], shown: str, frames: Mapping[str, pandas.
     return page + "\n"
 
 
-def roles_of(outcome: Mapping[str, Any]) -> dict[str, str]:
+def lines_of(outcome: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the tables for the terminal: the front of the past, and the policies that were tested."""
+    roles = _roles_of(outcome)
+    for title, part, names in (
+        ("front of the past", "past", outcome["front"]),
+        ("last part, not used for the choice", "test", outcome["test"]),
+    ):
+        yield f"{title}:"
+        rows = [[name, *figures_cells(outcome[part][name]), roles.get(name, "")] for name in names]
+        yield plain_table([*HEADINGS, "role"], rows)
+
+
+def _roles_of(outcome: Mapping[str, Any]) -> dict[str, str]:
     """Return the role of each policy of the study that has one."""
     return {
         **dict.fromkeys(outcome["front"], "front of the past"),

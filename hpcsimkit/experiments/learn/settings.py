@@ -56,6 +56,17 @@ class Learning(Source, Parallel):
     test_from: int | None = Field(None, ge=1)
     beside: list[str] = Field(default_factory=list)
 
+    @field_validator("longest_wait", "fairness", mode="before")
+    @classmethod
+    def _number(cls, factor: object) -> object:
+        """Return the number of a factor such as 1.5x."""
+        if not isinstance(factor, str):
+            return factor
+        try:
+            return float(factor.removesuffix("x"))
+        except ValueError:
+            raise ValueError(f"a factor such as 1.5x is needed, found {factor!r}") from None
+
     @field_validator("objective")
     @classmethod
     def _known(cls, objective: str) -> str:

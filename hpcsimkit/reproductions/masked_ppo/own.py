@@ -117,23 +117,12 @@ class Beocat(Logs):
     @cached_property
     def unseen_days(self) -> Days:
         """All days from the cut on with enough jobs; days with too many jobs are randomly subsampled."""
-        scale = self.scale
-        since = {day: jobs for day, jobs in days(self.log, scale.least, MANY, TIMEZONE) if day >= self.cut}
-        return {
-            day: self._thinned(jobs, np.random.default_rng([self.seed, day.toordinal()]))
-            for day, jobs in since.items()
-        }
+        return {day: jobs for day, (jobs,) in self._subsamples(self.log, 1, self.cut).items()}
 
     @cached_property
     def subsampled_days(self) -> Mapping[date, list[Workload]]:
         """All days from the cut on with enough jobs; several random subsamples of days with too many."""
-        scale, found = self.scale, {}
-        for day, jobs in days(self.log, scale.least, MANY, TIMEZONE):
-            if day >= self.cut:
-                copies = scale.subsamples_of_day if len(jobs) > scale.high else 1
-                rngs = (np.random.default_rng([self.seed, day.toordinal(), copy]) for copy in range(copies))
-                found[day] = [self._thinned(jobs, rng) for rng in rngs]
-        return found
+        return self._subsamples(self.log, self.scale.subsamples_of_day, self.cut)
 
     @property
     def subsampled_sequences(self) -> SequenceSet:
@@ -148,12 +137,8 @@ class Beocat(Logs):
     @cached_property
     def training_days(self) -> list[Workload]:
         """Training days with enough jobs; days with too many jobs are subsampled several times."""
-        scale, found = self.scale, []
-        for day, jobs in days(self.training_part, scale.least, MANY, TIMEZONE):
-            copies = scale.copies if len(jobs) > scale.high else 1
-            for copy in range(copies):
-                found.append(self._thinned(jobs, np.random.default_rng([self.seed, day.toordinal(), copy])))
-        return found
+        found = self._subsamples(self.training_part, self.scale.copies)
+        return [jobs for copies in found.values() for jobs in copies]
 
     @cached_property
     def busy_days(self) -> list[Workload]:
@@ -167,6 +152,16 @@ class Beocat(Logs):
     def has_training_days(self) -> bool:
         """Whether there are training days."""
         return bool(self.training_days)
+
+    def _subsamples(self, log: Workload, copies: int, since: date = date.min) -> dict[date, list[Workload]]:
+        """Return the days of a log with enough jobs; several random subsamples of those with too many."""
+        found = {}
+        for day, jobs in days(log, self.scale.least, MANY, TIMEZONE):
+            if day >= since:
+                numbers = range(copies if len(jobs) > self.scale.high else 1)
+                rngs = (np.random.default_rng([self.seed, day.toordinal(), each]) for each in numbers)
+                found[day] = [self._thinned(jobs, rng) for rng in rngs]
+        return found
 
     def _thinned(self, jobs: Workload, rng: np.random.Generator) -> Workload:
         scale = self.scale
