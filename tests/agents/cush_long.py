@@ -17,7 +17,7 @@ from hpcsimkit.agents.cush.trainer import CushSettings, CushTrainer
 from hpcsimkit.agents.cush.training import AGENTS
 from hpcsimkit.envs.scenario import Scenario
 from hpcsimkit.kernel.policy import Policy
-from hpcsimkit.policies import SJF, SuitsKind
+from hpcsimkit.policies import SJF, BreadthFirst, SuitsKind
 from hpcsimkit.reproductions.cush.own import NTAT, Trial
 from hpcsimkit.results.metrics import measure
 
@@ -38,13 +38,7 @@ EPOCHS = (300, 1000, 2000, 3000, 4000, 5000)
 LAST = 100
 """Ends of parts of the training, and the number of epochs before each whose mean is shown."""
 
-HEADINGS = (
-    *(f"to epoch {end:,}".replace(",", " ") for end in EPOCHS),
-    "trained, learned from",
-    "SJF, learned from",
-    "trained, unseen",
-    "SJF, unseen",
-)
+HEADINGS = ("job sets", "SJF BF", "SJF (best allocation)", "CuSH")
 
 
 def trained(system: str) -> CushTrainer:
@@ -54,8 +48,8 @@ def trained(system: str) -> CushTrainer:
     return trainer
 
 
-def row(system: str) -> list[str]:
-    """Return mean NTATs: in training, of the trained agent, and of SJF with the best allocation."""
+def rows(system: str) -> list[list[str]]:
+    """Return mean NTATs on each group of job sets: two heuristics, and CuSH in training and after it."""
     trainer = trained(system)
     trial = Trial("system", trainer.problem, SCALE, 0)
     curve = [each.measures["normalised_turnaround"] for each in trainer.curve]
@@ -63,17 +57,15 @@ def row(system: str) -> list[str]:
     greedy = policy(trial, sample=False)
     samples = ntat(sampling, trial.validation.scenarios) < ntat(greedy, trial.validation.scenarios)
     agent = sampling if samples else greedy
-    sjf = trial.problem.pipeline(order=SJF(), placement=SuitsKind())
+    sjf = [trial.problem.pipeline(order=SJF(), placement=each) for each in (BreadthFirst(), SuitsKind())]
     learned, unseen = trainer.job_sets(0), trial.unseen.scenarios
-    found = [
-        *(np.mean(curve[end - LAST : end]) for end in EPOCHS),
-        ntat(agent, learned * (DRAWS if samples else 1)),
-        ntat(sjf, learned),
-        ntat(agent, unseen),
-        ntat(sjf, unseen),
-    ]
-    print(system, "draws" if samples else "takes the best action", *found, file=sys.stderr, flush=True)
-    return [f"{each:.2f}" for each in found]
+    found = {f"learned from, to epoch {end}": float(np.mean(curve[end - LAST : end])) for end in EPOCHS}
+    way = "actions drawn" if samples else "best actions"
+    found[f"learned from, after it ({way})"] = ntat(agent, learned * (DRAWS if samples else 1))
+    of_learned = [ntat(each, learned) for each in sjf]
+    table = [[name, *of_learned, each] for name, each in found.items()]
+    table.append([f"{len(unseen)} unseen ({way})", *(ntat(each, unseen) for each in [*sjf, agent])])
+    return [[name, *(f"{each:.2f}" for each in means)] for name, *means in table]
 
 
 def policy(trial: Trial, *, sample: bool) -> Policy:
