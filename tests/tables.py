@@ -349,13 +349,13 @@ TABLES: Mapping[str, Callable[[], Table]] = {
     "dras-times": of_dras_times,
     "generic-models": of_generic_models,
     "queue-depths": of_queue_depths,
+    "cush-kavg": of_kavg,
     "cush-long-sierra": partial(of_long_cush, "sierra"),
     **{f"guards-{log}": partial(of_guards, log) for log in ("KTH-SP2", "SDSC-SP2")},
 }
 """Functions that simulate the tables, by name."""
 
 FURTHER: Mapping[str, Callable[[], Table]] = {
-    "cush-kavg": of_kavg,
     "cush-long-summit": partial(of_long_cush, "summit"),
     "optima-of-masked-ppo": partial(of_optima_of_seats, "AS_PUBLISHED"),
 }
