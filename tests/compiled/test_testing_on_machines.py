@@ -177,6 +177,25 @@ def busy(count: int) -> tuple[Machines, Workload]:
     return cluster, jobs.without(cluster.misfits(jobs), "fits no machine")
 
 
+@uncompiled
+@pytest.mark.parametrize("walltime", ["kill", "run"])
+def test_plans_on_totals_once_the_last_job_that_needs_a_machine_has_ended_in_its_test(walltime: str) -> None:
+    """Of many pooled jobs and a few of one machine, which end in their tests."""
+    numbers, count = np.random.default_rng(0), 40
+    spread = numbers.random(count) < 0.8
+    columns = {
+        "submit_time": np.cumsum(numbers.integers(0, 60, count)),
+        "run_time": np.where(spread, numbers.choice([100, 300, 900], count), 5),
+        "requested_time": np.where(spread, numbers.choice([300, 900], count), 2000),
+        "nodes": np.ones(count, dtype=np.int64),
+        "cpus": np.where(spread, numbers.integers(4, 24, count), numbers.integers(1, 5, count)),
+        "spread": spread.astype(np.int64),
+    }
+    jobs = Workload(columns, resources=("cpus",))
+    name = "fcfs+conservative+tests(seconds=20)"
+    assert_equal_results(jobs, name, Machines.of(4, cpus=8), walltime=walltime)
+
+
 SLOWER = [
     pytest.param(f"wfp3+worst-fit+{backfilling}", marks=pytest.mark.slow)
     for backfilling in ("easy-k(3)", "conservative")
