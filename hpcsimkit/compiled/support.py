@@ -10,7 +10,7 @@ from copy import copy
 from dataclasses import replace
 from functools import cache, partial
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,7 @@ from hpcsimkit.compiled import (
     loading,
     on_machines,
     replanned,
+    separate_partitions,
     slurm_runs,
     stopping,
     testing,
@@ -119,8 +120,8 @@ def takes(simulation: Parameters) -> bool:
     if simulation.setup.simulator == "auto":
         if obstacle(simulation) is not None:
             return False
-        kind = _kind(_parts(simulation))
-        return loading.counted(kind, len(simulation.workload)) >= loading.least_jobs(kind)
+        counted = {kind: loading.counted(kind, jobs) for kind, jobs in _jobs_by_kind(simulation).items()}
+        return all(jobs >= loading.least_jobs(kind) for kind, jobs in counted.items())
     found = obstacle(simulation)
     if found is not None:
         raise UsageError(f"the compiled simulator cannot run this: {found}")
@@ -134,8 +135,11 @@ def announced(simulations: Iterable[Parameters]) -> Iterator[None]:
     if find_spec("numba") is not None:
         for each in simulations:
             rules, asked = type(each.setup.event_order), each.setup.simulator
-            if asked == "auto" and rules in KNOWN and obstacle_of_policy(each.policy, rules) is None:
-                jobs[_kind(_parts(each))] += len(each.workload) + loading.BESIDE_JOBS
+            if asked != "auto" or rules not in KNOWN or obstacle_of_policy(each.policy, rules) is not None:
+                continue
+            if not isinstance(_cluster(each), Partitions) or obstacle(each) is None:
+                for kind, count in _jobs_by_kind(each).items():
+                    jobs[kind] += count + loading.BESIDE_JOBS
     loading.ANNOUNCED.update(jobs)
     try:
         yield
@@ -147,18 +151,39 @@ def is_ready(simulation: Parameters) -> bool:
     """Return whether a simulation has been compiled before, and is long enough for it by itself."""
     if simulation.setup.simulator == "simpy" or obstacle(simulation) is not None:
         return False
-    kind = _kind(_parts(simulation))
-    return loading.is_compiled(kind) and len(simulation.workload) >= loading.least_jobs(kind)
+    jobs_by_kind = _jobs_by_kind(simulation).items()
+    return all(loading.is_compiled(kind) and jobs >= loading.least_jobs(kind) for kind, jobs in jobs_by_kind)
 
 
 def slowness(simulation: Parameters) -> int:
     """Return about how many times as long as the quickest ones a simulation without an obstacle takes."""
-    return loading.slowness(_kind(_parts(simulation)))
+    return max(map(loading.slowness, _jobs_by_kind(simulation)))
+
+
+def _jobs_by_kind(simulation: Parameters) -> Counter[str]:
+    """Return the number of jobs in a simulation without an obstacle, by the kinds of its runs."""
+    cluster, jobs = _cluster(simulation), Counter[str]()
+    if not _is_divided(simulation, cluster):
+        return Counter({_kind(_parts(simulation)): len(simulation.workload)})
+    for part in separate_partitions.runs_of(simulation, cluster):
+        jobs[_kind(_parts(part))] += len(part.workload)
+    return jobs
 
 
 def obstacle(simulation: Parameters) -> str | None:
     """Return the first reason why the compiled simulator cannot run a simulation, or None."""
+    cluster = _cluster(simulation)
+    if _is_divided(simulation, cluster):
+        return _obstacle_of_partitions(simulation, cluster)
     return next(_obstacles(simulation), None)
+
+
+def _obstacle_of_partitions(simulation: Parameters, partitions: Partitions) -> str | None:
+    """Return the first reason why the compiled simulator cannot run each partition by itself, or None."""
+    found = next(separate_partitions.obstacles(simulation, partitions), None)
+    runs = separate_partitions.runs_of(simulation, partitions) if found is None else []
+    each = ((part.partition, obstacle(part)) for part in runs)
+    return found or next((f"{why} (partition {name!r})" for name, why in each if why), None)
 
 
 def _obstacles(simulation: Parameters) -> Iterator[str]:
@@ -204,10 +229,13 @@ def obstacles_of_options(simulation: Parameters, known: Collection[str] = KNOWN_
         yield "numba is not installed (pip install 'hpcsimkit[fast]')"
 
 
+def _is_divided(simulation: Parameters, cluster: AnyCluster) -> TypeGuard[Partitions]:
+    """Return whether the cluster of a run has several partitions, each with a policy of its own."""
+    return isinstance(cluster, Partitions) and _whole_of(simulation.policy) is not slurm_runs
+
+
 def _obstacles_of_cluster(cluster: AnyCluster, rules: type[EventOrder]) -> Iterator[str]:
-    if isinstance(cluster, Partitions):
-        yield "it knows no partitions besides one over the whole cluster"
-    elif isinstance(cluster, NumberedNodes):
+    if isinstance(cluster, NumberedNodes):
         yield "it knows no homogeneous nodes that are reserved for users or accounts"
     elif type(cluster) not in (Nodes, Machines):
         yield f"it knows no {type(cluster).__name__}"
@@ -332,9 +360,11 @@ def _by_dirlab(simulation: Parameters) -> bool:
 
 def run(simulation: Parameters) -> tuple[Result, NDArray[np.int32] | None]:
     """Run a simulation that has no :func:`obstacle`; return its result and the positions of its events."""
-    whole = _whole_of(simulation.policy)
+    whole, cluster = _whole_of(simulation.policy), _cluster(simulation)
+    if _is_divided(simulation, cluster):
+        return separate_partitions.run(simulation, cluster, lambda part: run(part)[0]), None
     if whole is not None:
-        result = whole.run(simulation, _cluster(simulation), _kind(_parts(simulation)))
+        result = whole.run(simulation, cluster, _kind(_parts(simulation)))
         return _with_partition(result, simulation) if whole is replanned else result, None
     space = stopping.SPACE
     while True:

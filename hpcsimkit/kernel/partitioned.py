@@ -25,7 +25,7 @@ from hpcsimkit.kernel.scheduler import Scheduler
 from hpcsimkit.kernel.stalls import stalled
 from hpcsimkit.results.attempts import Outcome
 
-__all__ = ["PartitionedRun", "run_of"]
+__all__ = ["PartitionedRun", "policy_in", "run_of"]
 
 
 def run_of(parameters: RunParameters) -> Run:
@@ -68,7 +68,7 @@ class SharedRun(Run):
         super().reset()
 
 
-def _policy_of(part: Partition, policy: Policy) -> Policy:
+def policy_in(part: Partition, policy: Policy) -> Policy:
     """Return the policy of a partition: that of the run, with the order of the partition, if it has one.
 
     At an open order seat, it is the heuristic whose choice is the default.
@@ -101,7 +101,7 @@ class PartitionScheduler(Scheduler):
 
     def __init__(self, run: PartitionedRun, part: Partition, view: View) -> None:
         parameters = run.parameters
-        policy = _policy_of(part, parameters.policy)
+        policy = policy_in(part, parameters.policy)
         if view.cluster.limited and policy.selects_machines:
             raise UsageError(
                 f"partition {part.name!r} has in_use: a policy whose machines are chosen by a placement is "
