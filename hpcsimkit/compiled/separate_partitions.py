@@ -90,17 +90,20 @@ def obstacles(simulation: RunParameters, partitions: Partitions) -> Iterator[str
     for observer in simulation.observers:
         if observer.needs_events:
             yield f"{type(observer).__name__} observes events"
+    yield from _obstacles_of_cluster(partitions)
+    yield from _obstacles_of_policy(simulation.policy)
+    if (partitions.admitted(simulation.workload).sum(axis=0) > 1).any():
+        yield "it knows no jobs that may start in several partitions"
+
+
+def _obstacles_of_cluster(partitions: Partitions) -> Iterator[str]:
+    for part in partitions.parts:
+        if part.in_use:
+            yield f"it knows no limits of the amounts in use, found some in {part.name!r}"
     views = zip(partitions.names, partitions.views, strict=True)
     for (one, view), (other, another) in combinations(views, 2):
         if view.shares_with(another):
             yield f"it knows no machines in several partitions, found some in {one!r} and {other!r}"
-            return
-    for part in partitions.parts:
-        if part.in_use:
-            yield f"it knows no limits of the amounts in use, found some in {part.name!r}"
-    yield from _obstacles_of_policy(simulation.policy)
-    if (partitions.admitted(simulation.workload).sum(axis=0) > 1).any():
-        yield "it knows no jobs that may start in several partitions"
 
 
 def _obstacles_of_policy(policy: Policy) -> Iterator[str]:

@@ -256,6 +256,7 @@ UNITS = {"month": "jobs", "slurm": "jobs", "stopping": "jobs", "validated": "job
 FILES = (
     {name: [file] for name, file in LOGS.items()}
     | {name: [file, machines.BEOCAT_MACHINES] for name, file in machines.MONTHS.items()}
+    | {"KTH-SP2/halves": [LOGS["KTH-SP2"]]}
     | {"beocat-03/20000": [machines.MONTHS["beocat-03"], machines.BEOCAT_MACHINES]}
     | {"philly": [simulators.TIRESIAS], "lublin-1": [agents.LUBLIN], "backfilling": [agents.LUBLIN]}
 )
@@ -327,6 +328,8 @@ ALL = [
     ("tests", "KTH-SP2", "unicef+easy+tests(seconds=300)", 3),
     ("tests", "HPC2N", "unicef+easy+tests(seconds=300)", 2),
     ("tests", "beocat-03", "unicef+best-fit+easy+tests(seconds=300)", 1),
+    ("tests", "KTH-SP2/halves", "unicef+easy+tests(seconds=300)", 2),
+    ("speed", "KTH-SP2/halves", "fcfs+easy", 2),
     ("preemptive", "philly", "oracle-srtf", 3),
     ("preemptive", "philly", "las", 3),
     ("futures", "500 jobs", "fcfs+easy", 3),

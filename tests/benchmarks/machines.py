@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from tests.benchmarks.partitions import halves
+
 MONTHS = {"beocat-03": "beocat-2021-03.csv.gz", "beocat-04": "beocat-2021-04.csv.gz"}
 BEOCAT_MACHINES = "beocat-machines.csv"
 
@@ -42,9 +44,12 @@ def at_once_on_nine(jobs: int) -> tuple[Any, Any]:
 def workload_and_cluster(traces: Path, workload_of: Callable[[str], Any], source: str) -> tuple[Any, Any]:
     """Return a workload and its machines, or None for as many nodes as the log names.
 
-    The source is ``LOG/JOBS``, a log of which all jobs are taken, or ``nine:JOBS``.
+    The source is ``LOG/JOBS``, a log of which all jobs are taken, ``nine:JOBS``, or ``LOG/halves`` for one
+    with two partitions.
     """
     name, _, jobs = source.partition("/")
+    if jobs == "halves":
+        return halves(workload_of(name))
     if name.startswith("nine:"):
         return at_once_on_nine(int(name.removeprefix("nine:")))
     workload, cluster = fitting_month(traces, name) if name in MONTHS else (workload_of(name), None)

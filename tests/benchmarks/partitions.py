@@ -1,4 +1,4 @@
-"""One partition over the whole cluster beside no partition."""
+"""Partitions: one over the whole cluster beside none, and several that share nothing."""
 
 from __future__ import annotations
 
@@ -31,3 +31,19 @@ def whole(workload: Any, policy: str, repetitions: int) -> dict[str, float]:
             hashes.add(result.hash)
     assert len(hashes) == 1, "one partition over the whole cluster changed the schedule"
     return {"seconds": least["one"], "of_no_partition": least["one"] / least["none"]}
+
+
+def halves(workload: Any) -> tuple[Any, Any]:
+    """Return the jobs that fit half of a cluster, in turns in one of two partitions, and these partitions."""
+    from dataclasses import replace
+
+    import numpy as np
+
+    from hpcsimkit.cluster.partitions import Partition, Partitions
+
+    half = workload.machine_size // 2
+    fitting = workload.fitting(half)
+    columns = {**fitting.columns, "partition": np.arange(len(fitting)) % 2}
+    labels = {**fitting.labels, "partition": ("first", "second")}
+    cluster = Partitions([Partition(name, nodes=half) for name in labels["partition"]])
+    return replace(fitting, columns=columns, labels=labels), cluster

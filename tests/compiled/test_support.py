@@ -70,7 +70,7 @@ class OwnOrder(DirlabOrder):
         ("fcfs", {"cluster": LIMITED}, "no LimitedMachines"),
         ("fcfs", {"cluster": FOUR, "begun": Begun(5, {0: 3, 1: 3})}, "the running jobs do not fit"),
         ("fcfs", {"cluster": FOUR, "begun": Begun(5, {0: 3}, {0: 3})}, "the running jobs do not fit"),
-        ("fcfs+easy", {"cluster": TWO}, "no partitions"),
+        ("fcfs+easy", {"cluster": TWO, "period": 60}, "no period over several partitions"),
         ("fcfs+easy", {"observers": [Timeline()]}, "Timeline observes events"),
         ("fcfs+hold-unfit", {}, "inspector"),
         ("fcfs+commit", {}, "commits"),
