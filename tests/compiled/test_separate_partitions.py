@@ -21,6 +21,7 @@ from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.kernel.restart import Restart
 from hpcsimkit.kernel.simulation import Simulation
 from hpcsimkit.policies.predicting.bounded import KeyColumn
+from hpcsimkit.results.attempts import Outcome
 from hpcsimkit.results.result import Result
 from tests.compiled.test_equality import (
     BACKFILLING,
@@ -48,6 +49,7 @@ def assert_equal_results(jobs: Workload, policy: Any, cluster: Partitions, **opt
     assert found.started_in is not None and reference.started_in is not None
     assert found.started_in.dtype == reference.started_in.dtype
     assert_equal_tables(found.placements, reference.placements, "placements")
+    np.testing.assert_array_equal(found.workload.run_time, reference.workload.run_time)
     return found
 
 
@@ -187,6 +189,36 @@ def test_compiled(policy: str) -> None:
     assert (found.attempts is not None) == (policy != "fcfs+easy")
 
 
+def crowded_machines(seed: int) -> tuple[Partitions, Workload]:
+    """Five machines, two of each partition and one of none; half of the jobs take less than they ask for."""
+    numbers, count = np.random.default_rng(seed), 40
+    names = numbers.permutation([f"node{number}" for number in range(1, 6)]).tolist()
+    parts = [Partition("a", machines=names[:2]), Partition("b", machines=names[2:4])]
+    cluster, took = Partitions(parts, Machines.of(5, cpus=4)), numbers.choice([1, 3, 20, 60], count)
+    columns = {
+        "submit_time": np.sort(numbers.integers(0, 100, count)),
+        "run_time": took,
+        "requested_time": np.where(numbers.random(count) < 0.5, 90, np.maximum(took - 2, 1)),
+        "nodes": numbers.choice([1, 1, 2], count),
+        "cpus": numbers.integers(1, 5, count),
+    }
+    return cluster, named(Workload(columns, resources=("cpus",)), numbers, cluster)
+
+
+@uncompiled
+def test_tests_on_machines() -> None:
+    """Often with jobs that are stopped, and ended by their limits, in both partitions."""
+    stopped = []
+    for seed in range(24):
+        cluster, jobs = crowded_machines(seed)
+        found = assert_equal_results(
+            jobs, "fcfs+best-fit+easy+tests(seconds=5)", cluster, walltime=("kill", "run")[seed % 2]
+        )
+        assert found.attempts is not None
+        stopped.append(set(found.attempts.partition[found.attempts.outcome == Outcome.TESTED]))  # type: ignore[index]
+    assert stopped.count({"a", "b"}) > 10
+
+
 @uncompiled
 def test_jobs_are_stopped_in_one_partition_only() -> None:
     """The other one has a row for each job, too."""
@@ -197,10 +229,12 @@ def test_jobs_are_stopped_in_one_partition_only() -> None:
         "nodes": [3, 4, 1, 3],
         "partition": [0, 0, 0, 1],
     }
+    columns["requested_time"][3] = 2
     jobs = Workload(columns, labels={"partition": ("a", "b")})
-    found = assert_equal_results(jobs, "fcfs+easy+tests(seconds=4)", TWO)
+    found = assert_equal_results(jobs, "fcfs+easy+tests(seconds=4)", TWO, walltime="kill")
     assert found.attempts is not None
     assert found.attempts.job.tolist() == [0, 1, 2, 2, 3]
+    assert found.attempts.outcome[-1] == Outcome.LIMIT
     assert found.attempts.partition.tolist() == ["a", "a", "a", "a", "b"]  # type: ignore[union-attr]
 
 
@@ -245,6 +279,12 @@ def test_refusals(
     found = support.obstacle(Simulation(jobs, policy or make("fcfs"), cluster, **options))
     assert found is not None
     assert found.startswith(reason)
+
+
+def test_a_log_without_jobs() -> None:
+    empty = crowded(9, TWO).first(0)
+    assert support.obstacle(Simulation(empty, make("fcfs"), TWO)) is not None
+    assert len(Simulation(empty, make("fcfs"), TWO).run()) == 0
 
 
 def test_jobs_are_counted_by_kind() -> None:
