@@ -82,22 +82,49 @@ class History(Predictor):
 
         Each is added to the histories that it shares with the job, as if it ended now.
         """
-        mean, inverse, quantiles = self._everyone.times(job.requested_time)
-        keys_of_running = [(_keys(other), elapsed) for other, elapsed in running]
-        for level, key in enumerate(_keys(job)):
-            recent = self._recent.get(key)
-            known = mean if recent is None else recent.mean
-            longer = [took for keys, took in keys_of_running if keys[level] == key and took > known]
-            if longer:
-                recent = self._with(recent, sorted(longer)[-self.length :])
+        return self.predict_each([job], running)[0]
+
+    def predict_each(self, jobs: Sequence[Job], running: Sequence[tuple[Job, int]]) -> list[Prediction]:
+        """Return the predictions of waiting jobs; equal requests of a user have the same one."""
+        beside = [(_keys(other), elapsed) for other, elapsed in running]
+        longer: dict[Hashable, _Recent] = {}
+        found: dict[Hashable, Prediction] = {}
+        for job in jobs:
+            keys = _keys(job)
+            if keys[-1] not in found:
+                found[keys[-1]] = self._predicted(job.requested_time, keys, beside, longer)
+        return [found[_keys(job)[-1]] for job in jobs]
+
+    def _predicted(
+        self,
+        requested_time: int,
+        keys: tuple[Hashable, ...],
+        beside: Sequence[tuple[tuple[Hashable, ...], int]],
+        longer: dict[Hashable, _Recent],
+    ) -> Prediction:
+        """Return the prediction of a request; keep histories with what runs beside it for other requests."""
+        mean, inverse, quantiles = self._everyone.times(requested_time)
+        for level, key in enumerate(keys):
+            recent = longer.get(key) or self._beside(level, key, mean, beside)
             if recent is None:
                 break
+            if key in self._recent:  # without a history, what counts depends on the request
+                longer[key] = recent
             share, rest = recent.share, 1 - recent.share
             mean = share * recent.mean + rest * mean
             inverse = share * recent.inverse + rest * inverse
             pairs = zip(recent.quantiles, quantiles, strict=True)
             quantiles = [share * own + rest * others for own, others in pairs]
-        return Prediction(mean, 1 / inverse, tuple(quantiles)).within(job.requested_time)
+        return Prediction(mean, 1 / inverse, tuple(quantiles)).within(requested_time)
+
+    def _beside(
+        self, level: int, key: Hashable, mean: float, beside: Sequence[tuple[tuple[Hashable, ...], int]]
+    ) -> _Recent | None:
+        """Return a history with the jobs that have run for longer than its mean, or than `mean` without one."""
+        recent = self._recent.get(key)
+        known = mean if recent is None else recent.mean
+        longer = sorted(took for keys, took in beside if keys[level] == key and took > known)
+        return self._with(recent, longer[-self.length :]) if longer else recent
 
     def _with(self, recent: _Recent | None, run_times: Sequence[int]) -> _Recent:
         """Return a history with further run times."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
@@ -95,24 +95,30 @@ class Live(Predicted):
 
     def prediction(self, job: Job) -> Prediction:
         """Return the prediction by the runs until now."""
-        row = job.index
-        if self._due[row] <= self._system.now:
-            self._predictions[row] = self._predicted_now(job)
-            self._revision[row] += 1
-        return self._predictions[row]
+        if self._due[job.index] <= self._system.now:
+            self._predict([job])
+        return self._predictions[job.index]
 
     def revisions(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the number of times that the run times of jobs were predicted, by now, shape (jobs,)."""
+        by_user: dict[Hashable, list[Job]] = {}
         for row in rows[self._due[rows] <= self._system.now].tolist():
-            self.prediction(self._system.jobs[row])
+            job = self._system.jobs[row]
+            by_user.setdefault(owner(job), []).append(job)
+        for due in by_user.values():
+            self._predict(due)
         return self._revision[rows]
 
-    def _predicted_now(self, job: Job) -> Prediction:
+    def _predict(self, due: Sequence[Job]) -> None:
+        """Predict the run times of waiting jobs of one user."""
         now, jobs = self._system.now, self._system.jobs
-        beside = self._running.get(owner(job), {})
+        beside = self._running.get(owner(due[0]), {})
         running = [(jobs[row], now - start) for row, start in beside.items()]
         longest = max((elapsed for _, elapsed in running), default=None)
-        self._due[job.index] = np.inf if longest is None else now + max(OFTEN, SHARE * longest)
-        found = self._predictor.predict_beside(job, running)
-        ran = self._ran.get(job.index)
-        return found if ran is None else found.beyond(ran).within(job.requested_time)
+        next_time = np.inf if longest is None else now + max(OFTEN, SHARE * longest)
+        for job, found in zip(due, self._predictor.predict_each(due, running), strict=True):
+            ran = self._ran.get(job.index)
+            known = found if ran is None else found.beyond(ran).within(job.requested_time)
+            self._predictions[job.index] = known
+            self._revision[job.index] += 1
+            self._due[job.index] = next_time

@@ -43,3 +43,7 @@ class Predictor(Parameters):
         By default this is :meth:`predict`: what runs is not considered.
         """
         return self.predict(job)
+
+    def predict_each(self, jobs: Sequence[Job], running: Sequence[tuple[Job, int]]) -> list[Prediction]:
+        """Return the predictions of waiting jobs of one user, each as by :meth:`predict_beside`."""
+        return [self.predict_beside(job, running) for job in jobs]
