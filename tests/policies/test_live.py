@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
 from hpcsimkit import Job, check_policy, make
 from hpcsimkit.errors import UsageError
@@ -89,6 +90,24 @@ def test_a_history_counts_what_runs_longer_than_predicted() -> None:
     other._everyone = history._everyone
     assert once.mean == pytest.approx(other.predict(job).mean)
     assert history.predict(job).mean == alone  # nothing was learned
+
+
+@given(st.integers(0, 2**32))
+def test_predictions_of_a_users_jobs_are_those_of_each(seed: int) -> None:
+    """Also of requests without a history, for which what runs counts by the prediction for everyone."""
+    numbers = np.random.default_rng(seed)
+
+    def drawn(row: int) -> Job:
+        requested, nodes = int(numbers.choice([30, 100, 400])), int(numbers.integers(1, 3))
+        return Job(row, row, 0, run_time=5, requested_time=requested, nodes=nodes, user=7)
+
+    history = History()
+    history.reset(None)  # type: ignore[arg-type]
+    for row in range(numbers.integers(0, 12)):
+        history.observe(drawn(row)._replace(user=int(numbers.choice([7, 8]))), int(numbers.integers(1, 90)))
+    running = [(drawn(row), int(numbers.integers(0, 300))) for row in range(numbers.integers(0, 4))]
+    jobs = [drawn(row) for row in range(8)]
+    assert history.predict_each(jobs, running) == [history.predict_beside(job, running) for job in jobs]
 
 
 def test_jobs_of_another_request_count_only_as_the_users() -> None:
