@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -9,6 +11,7 @@ from hpcsimkit.cluster.base import Nodes
 from hpcsimkit.envs.interfaces import Encode, Encoder, Observation
 from hpcsimkit.errors import UsageError
 from hpcsimkit.kernel.decision import Decision
+from hpcsimkit.kernel.holes import longest
 from hpcsimkit.kernel.system import System
 
 __all__ = ["JobsAhead"]
@@ -17,6 +20,7 @@ Floats = NDArray[np.float64]
 
 AGED, XFACTOR, LENGTH, SIZE, AREA, DOUBT, FITS, UNTIL = range(8)
 QUEUE, FREE, AHEAD, COLUMNS = 8, 9, 10, 13
+TEST, ENDS, HOLE, WITH_TESTS = 13, 14, 15, 16
 
 HORIZONS = np.array([1.0, 4.0, 16.0])
 """Times ahead at which free nodes are shown, in units of the geometric mean of predicted run times."""
@@ -43,7 +47,15 @@ class JobsAhead(Encoder):
     all    8      log1p of the number of waiting jobs, visible or not
     all    9      share of the nodes that are free
     all    10-12  share of the nodes that are free after 1, 4 and 16 times the mean predicted run time
+    test   13     1
+    test   14     share of the predicted quantiles of the run time that are not longer than the test
+    test   15     log of the longest time that the hole allows over that of the test
     ====== ====== =======================================================================================
+
+    With `tests`, there are columns for decisions on tests at the same seat
+    (:class:`~hpcsimkit.policies.one_seat.order_and_tests.OrderAndTests`), which are 0 in all others: in such a
+    decision, the first row is the job in question, as the only visible one, and a row of zeros stands for no
+    test.
 
     Predictions are those of the estimator of the pipeline, as they are now: with
     :class:`~hpcsimkit.policies.Live`, from the history of each user. Running jobs are expected to end by
@@ -53,6 +65,8 @@ class JobsAhead(Encoder):
     ----------
     slots : int
         Number of visible waiting jobs.
+    tests : bool
+        Whether there are columns for decisions on tests. Default: False.
 
     Raises
     ------
@@ -76,47 +90,71 @@ class JobsAhead(Encoder):
      [ 0.    0.    0.    0.    0.    0.    0.    0.    0.    0.    0.  ]]
     """
 
-    def __init__(self, slots: int = 64) -> None:
+    def __init__(self, slots: int = 64, *, tests: bool = False) -> None:
         self.slots = slots
+        self.tests = tests
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Shape of the observation: (slots, 13)."""
-        return (self.slots, COLUMNS)
+        """Shape of the observation: (slots, 13), with `tests` (slots, 16)."""
+        return (self.slots, WITH_TESTS if self.tests else COLUMNS)
 
     def bind(self, system: System) -> Encode:
         """Precompute what does not change during the run."""
-        cluster, queue, slots, running = system.cluster, system.queue, self.slots, system.running
+        cluster, slots = system.cluster, self.slots
         if not isinstance(cluster, Nodes):
             raise UsageError(f"{self!r} needs homogeneous nodes, found {cluster!r}")
-        total = cluster.size
-        sizes = np.array([cluster.asked(job) for job in system.jobs], dtype=np.int64)
-        requested = np.maximum(system.workload.requested_time.astype(np.float64), 1.0)
-        submitted, predicted = system.column("submit_time"), _Predicted(system)
+        jobs = _Ahead(system, cluster)
 
         def encode(decision: Decision, out: Observation) -> None:
-            rows = decision.rows[:slots]
-            times, asked, free = predicted.means(rows), sizes[rows], system.free
-            waited = (system.now - submitted[rows]).astype(np.float64)
-            ends, levels = _levels(running.entries, system.now, free)
-            until = ends[np.minimum(levels.searchsorted(asked), len(ends) - 1)]
-            logs, shares = np.log(times), np.log(np.maximum(asked, 1) / total)
-            areas, mean = logs + shares, logs.sum() / len(rows)
-            of_jobs = out[: len(rows)]
-            of_jobs[:, AGED] = np.log1p(waited / times)
-            of_jobs[:, XFACTOR] = np.log1p(waited / requested[rows])
-            of_jobs[:, LENGTH] = logs - mean
-            of_jobs[:, SIZE] = shares
-            of_jobs[:, AREA] = areas - areas.sum() / len(rows)
-            of_jobs[:, DOUBT] = np.log(requested[rows]) - logs
-            of_jobs[:, FITS] = asked <= free
-            of_jobs[:, UNTIL] = np.log1p(until / times)
-            of_jobs[:, QUEUE] = np.log1p(len(queue))
-            of_jobs[:, FREE] = free / total
-            ahead = ends.searchsorted(HORIZONS * np.exp(mean), side="right") - 1
-            of_jobs[:, AHEAD:] = levels[ahead] / total
+            jobs.write(decision.rows[:slots], out)
 
-        return encode
+        def encode_both(decision: Decision, out: Observation) -> None:
+            job, seconds = decision.job, decision.seconds
+            if job is None or seconds is None:
+                encode(decision, out)
+                return
+            jobs.write(np.array([job.index]), out)
+            quantiles = system.estimator.prediction(job).quantiles
+            allowed = longest(decision.hole, job, job.requested_time)
+            out[0, TEST] = 1
+            out[0, ENDS] = bisect_right(quantiles, seconds) / len(quantiles)
+            out[0, HOLE] = np.log(max(allowed / seconds, 1))
+
+        return encode_both if self.tests else encode
+
+
+class _Ahead:
+    """The columns of jobs that do not depend on the question."""
+
+    def __init__(self, system: System, cluster: Nodes) -> None:
+        self._system, self._total = system, cluster.size
+        self._sizes = np.array([cluster.asked(job) for job in system.jobs], dtype=np.int64)
+        self._requested = np.maximum(system.workload.requested_time.astype(np.float64), 1.0)
+        self._submitted, self._predicted = system.column("submit_time"), _Predicted(system)
+
+    def write(self, rows: NDArray[np.intp], out: Observation) -> None:
+        """Write the first columns of some waiting jobs."""
+        system, total = self._system, self._total
+        times, asked, free = self._predicted.means(rows), self._sizes[rows], system.free
+        waited = (system.now - self._submitted[rows]).astype(np.float64)
+        ends, levels = _levels(system.running.entries, system.now, free)
+        until = ends[np.minimum(levels.searchsorted(asked), len(ends) - 1)]
+        logs, shares = np.log(times), np.log(np.maximum(asked, 1) / total)
+        areas, mean = logs + shares, logs.sum() / len(rows)
+        of_jobs, requested = out[: len(rows)], self._requested[rows]
+        of_jobs[:, AGED] = np.log1p(waited / times)
+        of_jobs[:, XFACTOR] = np.log1p(waited / requested)
+        of_jobs[:, LENGTH] = logs - mean
+        of_jobs[:, SIZE] = shares
+        of_jobs[:, AREA] = areas - areas.sum() / len(rows)
+        of_jobs[:, DOUBT] = np.log(requested) - logs
+        of_jobs[:, FITS] = asked <= free
+        of_jobs[:, UNTIL] = np.log1p(until / times)
+        of_jobs[:, QUEUE] = np.log1p(len(system.queue))
+        of_jobs[:, FREE] = free / total
+        ahead = ends.searchsorted(HORIZONS * np.exp(mean), side="right") - 1
+        of_jobs[:, AHEAD:COLUMNS] = levels[ahead] / total
 
 
 class _Predicted:

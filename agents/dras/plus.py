@@ -7,12 +7,12 @@ mean bounded slowdown. A job that has waited for too long goes first.
 from __future__ import annotations
 
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 from hpcsimkit.agents.agent import Agent
-from hpcsimkit.agents.dras.ahead import COLUMNS, JobsAhead
+from hpcsimkit.agents.dras.ahead import COLUMNS, TEST, JobsAhead
 from hpcsimkit.agents.seats import Watched
 from hpcsimkit.agents.spaces.episodes import Windows
 from hpcsimkit.agents.spaces.masks import GuardedSlots
@@ -27,10 +27,11 @@ from hpcsimkit.kernel.decision import External
 from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.kernel.policy import Policy
 from hpcsimkit.policies import EASY, UNICEF, Aged, GuardedWait, HoleTests, Live
+from hpcsimkit.policies.one_seat.order_and_tests import OrderAndTests
 from hpcsimkit.policies.predicting.bounded import Weighted
 from hpcsimkit.results.metrics import measure
 
-__all__ = ["PLUS", "PlusValidation", "plus_environment", "plus_policy"]
+__all__ = ["PLUS", "PLUS_CHOOSING", "PlusValidation", "plus_environment", "plus_policy"]
 
 SLOTS = 64
 """Number of visible waiting jobs: those that have waited longest. The weights fit any other number."""
@@ -70,8 +71,16 @@ PLUS = TaughtPPOSettings(
 )
 """Settings of the training."""
 
+TESTED_FIRST = (1.0, *[0.0] * (TEST - 1), 0.4, 0.0, 0.0, 0.0)
+"""First weights with tests among the actions: a test beside a row of zeros, which most draws let start."""
 
-def plus_policy(order: Any = None, *, tests: int = 0, slots: int = SLOTS, times: float = TIMES) -> Pipeline:
+PLUS_CHOOSING = replace(PLUS, teacher_first=TESTED_FIRST)
+"""Settings of the training with tests among the actions."""
+
+
+def plus_policy(
+    order: Any = None, *, tests: int = 0, slots: int = SLOTS, times: float = TIMES, chosen: bool = False
+) -> Pipeline:
     """Return the scheduler of DRAS+: an order among the jobs that have waited longest, with EASY behind it.
 
     Predictions come from the live history of each user; EASY backfills the shortest predicted job first. A
@@ -87,6 +96,8 @@ def plus_policy(order: Any = None, *, tests: int = 0, slots: int = SLOTS, times:
         Number of visible waiting jobs.
     times : float
         Multiple of the running mean wait from which a job goes first.
+    chosen : bool
+        Whether the seat decides on each test. By default all jobs that fit a hole are tested.
 
     Examples
     --------
@@ -96,7 +107,7 @@ def plus_policy(order: Any = None, *, tests: int = 0, slots: int = SLOTS, times:
     seated = copy(External() if order is None else order)
     if isinstance(seated, External):
         seated.base = GuardedWait(Aged(mean=1), times)
-    return Pipeline(
+    return (OrderAndTests if chosen else Pipeline)(
         order=seated,
         backfiller=EASY(Weighted(mean=1)),
         estimates=Live(),
@@ -106,7 +117,7 @@ def plus_policy(order: Any = None, *, tests: int = 0, slots: int = SLOTS, times:
 
 
 def plus_environment(
-    past: Workload, *, tests: int = 0, slots: int = SLOTS, jobs: int = JOBS
+    past: Workload, *, tests: int = 0, slots: int = SLOTS, jobs: int = JOBS, chosen: bool = False
 ) -> SchedulingEnv:
     """Return the training environment of DRAS+.
 
@@ -114,7 +125,7 @@ def plus_environment(
     ----------
     past : Workload
         Earlier part of a log, of which windows are drawn.
-    tests, slots
+    tests, slots, chosen
         Parameters of :func:`plus_policy`.
     jobs : int
         Number of jobs in a window, and of those before it, which the heuristic behind the seat schedules.
@@ -130,8 +141,8 @@ def plus_environment(
     """
     return SchedulingEnv(
         Windows(past, jobs, warmup=jobs),
-        plus_policy(tests=tests, slots=slots),
-        JobsAhead(slots),
+        plus_policy(tests=tests, slots=slots, chosen=chosen),
+        JobsAhead(slots, tests=chosen),
         GuardedSlots(slots),
         PromptRatio(BASELINE),
         attempts=100,
@@ -149,13 +160,14 @@ class PlusValidation:
     ----------
     jobs : Workload
         Jobs, scheduled in one run.
-    tests, slots
+    tests, slots, chosen
         Parameters of :func:`plus_policy`.
     """
 
     jobs: Workload
     tests: int = 0
     slots: int = SLOTS
+    chosen: bool = False
 
     @cached_property
     def _longest(self) -> float:
@@ -167,7 +179,9 @@ class PlusValidation:
     def __call__(self, agent: Agent) -> Validated:
         """Return the score of an agent, and what it does in choices."""
         behaviour = Behaviour(agent)
-        found = self._measured(plus_policy(Watched(agent, behaviour), tests=self.tests, slots=self.slots))
+        seated = Watched(agent, behaviour)
+        policy = plus_policy(seated, tests=self.tests, slots=self.slots, chosen=self.chosen)
+        found = self._measured(policy)
         longer = max(found["max_wait_time"] / max(self._longest, 1.0), 1.0)
         return Validated(-longer * found["mean_bounded_slowdown"], behaviour.measures())
 

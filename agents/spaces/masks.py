@@ -96,7 +96,9 @@ class GuardedSlots(Slots):
     """The actions of :class:`Slots`; while a job has waited for too long, it is the only option.
 
     How long is told by the guard behind the order seat, which lists such jobs first, the longest wait first:
-    :class:`~hpcsimkit.policies.portfolio.guarded_wait.GuardedWait`. Without it, all options are valid.
+    :class:`~hpcsimkit.policies.portfolio.guarded_wait.GuardedWait`. Without it, all options are valid. If the
+    seat is asked about a test (:class:`~hpcsimkit.policies.one_seat.order_and_tests.OrderAndTests`), action 0
+    lets the job run, and action 1 does not.
 
     Examples
     --------
@@ -117,6 +119,9 @@ class GuardedSlots(Slots):
 
     def write(self, decision: Decision, out: Valid) -> None:
         """Mark the slots that hold an option, or only the first one."""
+        if decision.seconds is not None:
+            out[:2] = True
+            return
         guard, first = decision.system.order, decision.options[0]
         if isinstance(guard, GuardedWait) and guard.is_late(first.submit_time, decision.system.now):
             out[0] = True

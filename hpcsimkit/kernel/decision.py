@@ -37,7 +37,7 @@ class Decision:
     job : Job or None
         The job that is inspected, admitted, placed, tested, or does not fit; None for the order.
     seconds : int or None
-        Longest time of the test in question [s]; None at all seats but that of the tester.
+        Longest time of the test in question [s]; None if no test is.
 
     Examples
     --------
@@ -89,7 +89,7 @@ class Decision:
             The options are no jobs.
         """
         if self._rows is None:
-            if self.stage in ABOUT_ONE_JOB:
+            if self.stage in ABOUT_ONE_JOB or self.seconds is not None:
                 raise PolicyError(f"a decision among jobs is needed, found {self!r}")
             rows = [job.index for job in self.options if job is not None]
             self._rows = np.array(rows, dtype=np.int64)

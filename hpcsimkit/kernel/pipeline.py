@@ -109,6 +109,9 @@ class Pipeline(Policy):
     Pipeline(order=FCFS(), backfiller=EASY())
     """
 
+    seat_of_tests = "tester"
+    """Name of the seat that is asked about tests, if it is open."""
+
     def __init__(  # noqa: PLR0913 - stored keywords
         self,
         order: Order | External | None = None,
@@ -358,12 +361,13 @@ class Pipeline(Policy):
 
     def _test(self, head: Job, system: System, filler: Backfiller, tester: Tester | External) -> Asking:
         """Let jobs behind the head run for a short time."""
-        seat = tester if isinstance(tester, External) else None
+        holder = getattr(self, self.seat_of_tests)
+        seat = holder if isinstance(holder, External) else None
         chooser: Tester = tester.base if isinstance(tester, External) else tester
         for job, seconds, level in chooser.chosen(head, filler, system):
             if seat is not None:
                 decision = Decision(
-                    "tester",
+                    self.seat_of_tests,
                     system,
                     job,
                     options=lambda: (True, False),

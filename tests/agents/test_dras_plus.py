@@ -11,15 +11,16 @@ import pytest
 
 from hpcsimkit import External, Pipeline, Simulation, Workload
 from hpcsimkit.agents.agent import Agent
-from hpcsimkit.agents.dras.ahead import COLUMNS, JobsAhead
-from hpcsimkit.agents.dras.plus import PLUS, PlusValidation, plus_environment, plus_policy
+from hpcsimkit.agents.dras.ahead import COLUMNS, WITH_TESTS, JobsAhead
+from hpcsimkit.agents.dras.plus import PLUS, TESTED_FIRST, PlusValidation, plus_environment, plus_policy
 from hpcsimkit.agents.networks.numpy_networks import SlotScores
 from hpcsimkit.agents.seats import Watched
 from hpcsimkit.agents.spaces.masks import GuardedSlots
 from hpcsimkit.agents.training.taught_ppo import TaughtPPO
 from hpcsimkit.cluster.machines import Machines
-from hpcsimkit.errors import UsageError
+from hpcsimkit.errors import PolicyError, UsageError
 from hpcsimkit.kernel.decision import Decision
+from hpcsimkit.kernel.policy import Policy
 from hpcsimkit.kernel.system import System
 from hpcsimkit.policies import Aged, GuardedWait, Live
 from hpcsimkit.workloads import default_workload
@@ -134,14 +135,75 @@ def test_rewards_add_up_to_the_slowdown_with_tests() -> None:
     assert total == pytest.approx(np.log((1 + env.reward._base) / (1 + slowdown)) - before)
 
 
-def trainer(**changes: Any) -> TaughtPPO:
-    return TaughtPPO(plus_environment(LOG, tests=300, slots=16, jobs=40), replace(SMALL, **changes), seed=1)
+def trainer(*, chosen: bool = False, **changes: Any) -> TaughtPPO:
+    settings = replace(SMALL, teacher_first=TESTED_FIRST) if chosen else SMALL
+    env = plus_environment(LOG, tests=300, slots=16, jobs=40, chosen=chosen)
+    return TaughtPPO(env, replace(settings, **changes), seed=1)
 
 
 def test_the_network_begins_as_the_heuristic() -> None:
     network = trainer(watched=1.0).train().network
     seen = np.random.default_rng(1).normal(size=(16, COLUMNS)).astype(np.float32)
     assert network.scores(seen) == pytest.approx(PLUS.sharpness * seen[:, 0], abs=0.1)
+
+
+# --- tests among the actions -------------------------------------------------------------------------------------
+
+
+def choosing(slots: int = 64, **weights: float) -> Agent:
+    """Return a weighted sum of the columns of a given number, for the order and for tests."""
+    row = np.zeros((1, WITH_TESTS))
+    for column, weight in weights.items():
+        row[0, int(column.removeprefix("c"))] = weight
+    network = SlotScores({"weight.0": row, "bias.0": np.zeros(1)})
+    return Agent(JobsAhead(slots, tests=True), GuardedSlots(slots), network, "order")
+
+
+def starts(policy: Policy) -> list[int]:
+    return Simulation(LOG, policy).run().start_time.tolist()
+
+
+@pytest.mark.parametrize(("weight", "tests"), [(1.0, 300), (-100.0, 0)])
+def test_the_agent_decides_on_each_test(weight: float, tests: int) -> None:
+    """Which it prefers to none: all tests, or none."""
+    chosen = starts(plus_policy(choosing(c0=1.0, c13=weight), tests=300, chosen=True))
+    assert chosen == starts(plus_policy(GuardedWait(Aged(mean=1)), tests=tests))
+
+
+def test_a_test_by_hand() -> None:
+    """At 2 s one of 4 nodes is free for 98 s; job 3, of which nothing is known, is expected to take 900 s."""
+    columns = {"submit_time": [0, 1, 2], "run_time": [100, 50, 5], "nodes": [3, 4, 1]}
+    log = Workload({**columns, "requested_time": [100, 50, 900]}, machine_size=4)
+    policy = plus_policy(External(skip=True), tests=7, slots=3, chosen=True)
+    simulation, out = Simulation(log, policy), np.zeros((3, WITH_TESTS), dtype=np.float32)
+    decision = simulation.next_decision()
+    assert decision is not None
+    encode = JobsAhead(3, tests=True).bind(decision.system)
+    encode(decision, out)
+    assert not out[:, COLUMNS:].any() and out[:2, :COLUMNS].any(axis=1).all()
+    decision = simulation.proceed(decision.position(log.jobs[1]))
+    assert decision is not None and decision.seconds == 7
+    out.fill(0)
+    encode(decision, out)
+    expected = [0, 0, 0, np.log(1 / 4), 0, 0, 1, 0, np.log(3), 1 / 4, 1, 1, 1, 1, 0, np.log(98 / 7)]
+    assert out[0] == pytest.approx(np.array(expected), abs=1e-5)
+    assert not out[1:].any()
+    valid = np.zeros(3, dtype=np.bool_)
+    GuardedSlots(3).write(decision, valid)
+    assert valid.tolist() == [True, True, False]
+    with pytest.raises(PolicyError, match="a decision among jobs is needed"):
+        len(decision.rows)
+
+
+def test_the_network_begins_with_tests() -> None:
+    """By weights of which most draws let a test start; the teacher's scores with a sharpness of 5."""
+    network = trainer(chosen=True, watched=1.0).train().network
+    seen = np.random.default_rng(1).normal(size=(16, WITH_TESTS)).astype(np.float32)
+    assert network.scores(seen) == pytest.approx(PLUS.sharpness * (seen[:, 0] + 0.4 * seen[:, 13]), abs=0.1)
+    trained = trainer(chosen=True).train()
+    found = PlusValidation(LOG, tests=300, slots=16, chosen=True)(trained)
+    result = Simulation(LOG, plus_policy(trained, tests=300, slots=16, chosen=True)).run()
+    assert found.score <= -result.bounded_slowdown().mean() + 1e-9
 
 
 def test_a_resumed_training_is_the_same_as_one_at_a_time(tmp_path: Path) -> None:

@@ -33,7 +33,7 @@ LISTED: Mapping[str, tuple[str, ...]] = {
     "agents.cush.trainer": ("CushSettings",),
     "agents.dras.actor_critic": ("DrasA2CSettings",),
     "agents.dras.measurements": ("Validation",),
-    "agents.dras.plus": ("PLUS", "PlusValidation", "plus_environment", "plus_policy"),
+    "agents.dras.plus": ("PLUS", "PLUS_CHOOSING", "PlusValidation", "plus_environment", "plus_policy"),
     "agents.dras.policy_gradient": ("DrasPGSettings",),
     "agents.dras.ppo": ("DrasPPOSettings",),
     "agents.dras.q_learning": ("DrasDQLSettings",),
