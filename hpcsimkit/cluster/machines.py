@@ -17,7 +17,7 @@ from hpcsimkit.cluster import files as machine_files
 from hpcsimkit.cluster.allocation import Allocation, MachineLevel, with_all
 from hpcsimkit.cluster.base import Candidates, Cluster, Room
 from hpcsimkit.cluster.request import Conditions, Count, Mask, Need, Places, Shape, amounts_text
-from hpcsimkit.cluster.request_table import NeedTable
+from hpcsimkit.cluster.request_table import GROWING, NeedTable
 from hpcsimkit.cluster.room import MachineRoom
 from hpcsimkit.errors import UsageError
 from hpcsimkit.io.units import ranked_resources, resource_amount, total_of
@@ -260,9 +260,12 @@ class Machines(Cluster[MachineLevel, Allocation]):
 
     def _added(self, job: Job) -> tuple[int, Need]:
         """Return the number and the resource demand of a job that is the first one to have it."""
-        need = self._worked_out(job.nodes, job.request)
-        added = self._known[job.nodes, job.request] = self.needs.add(need), need
-        return added
+        key = job.nodes, job.request
+        with GROWING:
+            if key not in self._known:
+                need = self._worked_out(*key)
+                self._known[key] = self.needs.add(need), need
+        return self._known[key]
 
     @cached_property
     def _shape(self) -> Shape:
@@ -380,10 +383,11 @@ class Machines(Cluster[MachineLevel, Allocation]):
     def misfits(self, workload: Workload) -> Mask:
         """Return which jobs do not fit the empty machines."""
         numbers = self.sizes_of(workload)
-        new = np.arange(len(self._too_large), len(self.needs))
-        if len(new):
-            of_new = ~self.needs.fit(new, self.capacity)
-            self.__dict__["_too_large"] = np.concatenate([self._too_large, of_new])
+        with GROWING:
+            new = np.arange(len(self._too_large), len(self.needs))
+            if len(new):
+                of_new = ~self.needs.fit(new, self.capacity)
+                self.__dict__["_too_large"] = np.concatenate([self._too_large, of_new])
         return self._too_large[numbers]
 
     def earliest(

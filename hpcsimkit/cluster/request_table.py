@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from threading import RLock
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,11 +11,14 @@ from numpy.typing import NDArray
 from hpcsimkit.cluster.allocation import MachineLevel, giving
 from hpcsimkit.cluster.request import Mask, Need, Places
 
-__all__ = ["NeedTable"]
+__all__ = ["GROWING", "NeedTable"]
 
 BY_MACHINES, BY_TOTALS, BY_ITSELF = range(3)
 """Type of check of a need: number of sufficient machines, totals over all machines, or its own method."""
 
+
+GROWING = RLock()
+"""Lock of a thread that adds what all runs on the same machines have in common; several may run at once."""
 
 FEW = 4
 """So many machines at most are looked at one by one."""
@@ -37,8 +41,11 @@ class NeedTable:
         self._rows = np.zeros((16, resources + 3), dtype=np.int64)  # amounts, nodes, type of check, mask
         self._masks = np.ones((1, machines), dtype=np.bool_)  # allowed machines: all, or by constraint
         self._mask_of: dict[bytes, int] = {self._masks.tobytes(): 0}
-        self._refused: set[int] = set()
-        self._refused_at: MachineLevel = np.zeros((machines, resources), dtype=np.int64)
+        level: MachineLevel = np.zeros((machines, resources), dtype=np.int64)
+        self._refused: tuple[Collection[int], MachineLevel] = (
+            (),
+            level,
+        )  # needs, and a level that they do not fit
 
     def __len__(self) -> int:
         return len(self.needs)
@@ -97,14 +104,14 @@ class NeedTable:
 
     def fitting(self, numbers: Collection[int], level: MachineLevel) -> set[int]:
         """Return the numbers of the needs that fit a level, among some."""
-        before = self._refused.intersection(numbers)
-        risen = giving(level > self._refused_at).tolist() if before else []
+        known, refused_at = self._refused  # read and written at once: another thread may have written it
+        before = set(numbers).intersection(known)
+        risen = giving(level > refused_at).tolist() if before else []
         refused = {number for number in before if not self._may_fit(number, level, risen)}
         asked = sorted(set(numbers) - refused)
         fits = self.fit(np.array(asked, dtype=np.int64), level).tolist() if asked else ()
         found = {number for number, enough in zip(asked, fits, strict=True) if enough}
-        self._refused = refused.union(asked) - found
-        self._refused_at = level
+        self._refused = refused.union(asked) - found, level
         return found
 
     def _may_fit(self, number: int, level: MachineLevel, risen: Sequence[int]) -> bool:
