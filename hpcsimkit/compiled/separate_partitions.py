@@ -86,7 +86,8 @@ def obstacles(simulation: RunParameters, partitions: Partitions) -> Iterator[str
         yield "it knows no log without jobs over several partitions"
     for name, value in simulation.setup.given.items():
         if name not in OPTIONS:
-            yield f"it knows no {name} over several partitions, found {value!r}"
+            found = f", found {value!r}" if isinstance(value, int | str) else ""
+            yield f"it knows no {name} over several partitions{found}"
     for observer in simulation.observers:
         if observer.needs_events:
             yield f"{type(observer).__name__} observes events"
