@@ -67,6 +67,10 @@ def parts(policy: Parameters, copied: Parameters | None = None) -> Iterator[Para
     """Yield a policy or stage and, recursively, all stages it contains; with a copy of it, those of the copy.
 
     Python reads the attributes of the copy faster than after :func:`vars`, which this function avoids.
+
+    >>> from hpcsimkit.policies import EASY, FCFS, Pipeline
+    >>> [type(part).__name__ for part in parts(Pipeline(FCFS(), backfiller=EASY()))]
+    ['Pipeline', 'FCFS', 'EASY']
     """
     yield policy if copied is None else copied
     for name, value in vars(policy).items():
