@@ -14,7 +14,7 @@ from hpcsimkit.agents.agent import Agent
 from hpcsimkit.agents.dras.ahead import COLUMNS, WITH_TESTS, JobsAhead
 from hpcsimkit.agents.dras.plus import PLUS, TESTED_FIRST, PlusValidation, plus_environment, plus_policy
 from hpcsimkit.agents.networks.numpy_networks import SlotScores
-from hpcsimkit.agents.seats import Watched
+from hpcsimkit.agents.seats import Watched, default_choice, play
 from hpcsimkit.agents.spaces.masks import GuardedSlots
 from hpcsimkit.agents.training.taught_ppo import TaughtPPO
 from hpcsimkit.cluster.machines import Machines
@@ -168,6 +168,13 @@ def test_the_agent_decides_on_each_test(weight: float, tests: int) -> None:
     """Which it prefers to none: all tests, or none."""
     chosen = starts(plus_policy(choosing(c0=1.0, c13=weight), tests=300, chosen=True))
     assert chosen == starts(plus_policy(GuardedWait(Aged(mean=1)), tests=tests))
+
+
+def test_the_default_is_the_heuristic_with_all_tests() -> None:
+    open_seat = plus_policy(External(), tests=300, chosen=True)
+    found = play(Simulation(LOG, open_seat), default_choice)
+    assert found.start_time.tolist() == starts(plus_policy(GuardedWait(Aged(mean=1)), tests=300))
+    assert {stage for stage, _ in found.choices} == {"order"}
 
 
 def test_a_test_by_hand() -> None:
