@@ -350,13 +350,12 @@ TABLES: Mapping[str, Callable[[], Table]] = {
     "generic-models": of_generic_models,
     "queue-depths": of_queue_depths,
     "cush-kavg": of_kavg,
-    "cush-long-sierra": partial(of_long_cush, "sierra"),
+    **{f"cush-long-{system}": partial(of_long_cush, system) for system in ("sierra", "summit")},
     **{f"guards-{log}": partial(of_guards, log) for log in ("KTH-SP2", "SDSC-SP2")},
 }
 """Functions that simulate the tables, by name."""
 
 FURTHER: Mapping[str, Callable[[], Table]] = {
-    "cush-long-summit": partial(of_long_cush, "summit"),
     "optima-of-masked-ppo": partial(of_optima_of_seats, "AS_PUBLISHED"),
 }
 """Tables of which no page has all, or none."""
