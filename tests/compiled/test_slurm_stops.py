@@ -22,6 +22,7 @@ from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.begun import Begun, begun_in
 from hpcsimkit.kernel.ledger import Mode
 from hpcsimkit.kernel.restart import Restart
+from hpcsimkit.kernel.simulation import Simulation
 from hpcsimkit.results.attempts import Outcome
 from hpcsimkit.results.result import Result
 from hpcsimkit.slurm.accounts import Qos
@@ -246,6 +247,20 @@ def runs_with_new_limits(seed: int) -> Iterator[Result]:
     first, last = int(day.jobs.submit_time.min()), int(day.jobs.submit_time.max())
     for at in (first + 1, (first + last) // 2, last):
         yield both(made, day.jobs, walltime=day.walltime, begun=begun_in(before, at))
+
+
+@pytest.mark.parametrize("seed", range(0, 50, 2))
+def test_jobs_run_on_for_their_grace_times_on_random_days(seed: int) -> None:
+    """No stopped job has run for a shorter time; the compiled simulator refuses these days."""
+    day, grace = stopping_day(seed), 9
+    qos = {name: replace(each, grace_time=grace) for name, each in day.profile.qos.items()}
+    made = replace(day.profile, qos=qos, grace_times=dict.fromkeys(day.profile.partitions.names, grace))
+    options: dict[str, Any] = {**made.options, "walltime": day.walltime}
+    result = Simulation(day.jobs, made.policy, made.partitions, **options).run()
+    if result.attempts is not None:
+        assert result.simulator == "simpy"
+        stopped = result.attempts.outcome == Outcome.PREEMPTED
+        assert (result.attempts.end_time - result.attempts.start_time)[stopped].min(initial=grace) == grace
 
 
 @pytest.mark.parametrize("lacking", [None, "log", "events", "parts"])
