@@ -127,7 +127,7 @@ class SlurmScheduler(Policy):
         """Run the loops that are due, and ask for a pass at the time of the next one."""
         now, clocks = system.now, self._clocks
         self._end_graces(system)
-        if not len(system.queue):
+        if self.acts_on_running and not len(system.queue):
             system.wake(min(self._graces.values(), default=None), planned=True)
             return
         for job in system.newcomers:
