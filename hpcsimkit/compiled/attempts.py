@@ -145,6 +145,15 @@ def record_stop(
 
 
 @machine_code
+def last_stop(attempts: Attempts, row: int) -> tuple[int, int, int]:
+    """Return start and end [s] and the mode of the last attempt of a job that has been stopped."""
+    log, place = attempts.log, attempts.counters[STOPPED] - 1
+    while log[0, place] != row:
+        place -= 1
+    return log[2, place], log[3, place], log[4, place]
+
+
+@machine_code
 def return_later(attempts: Attempts, row: int, at: int) -> None:
     """Enter a job that may start again from a time on [s], which is not before that of any other."""
     returning, place = attempts.returning, attempts.counters[RETURNS] % attempts.returning.shape[1]

@@ -79,6 +79,7 @@ from hpcsimkit.compiled.slurm_state import (
 from hpcsimkit.compiled.slurm_stops import (
     awaits_ends,
     begin_stops_of_plan,
+    give_up,
     is_ready,
     lacks_space,
     makes_way,
@@ -415,10 +416,12 @@ def _judge(jobs: Jobs, limits: Limits, run: Run, stops: Stops | None, row: int, 
     if reason:
         explain(run, row, now, reason)
         write_in_log(run, row, now)
-        run.state[row] = REJECTED
         run.counters[JOBS_WAITING] -= 1
         if stops is None or stops.first_start[row] < 0:
+            run.state[row] = REJECTED
             count_asked(run, row)
+        else:
+            give_up(run, stops, row)
         note_change(run)
 
 

@@ -298,7 +298,8 @@ def _take(nodes: Nodes, first: int, start: int, end: int, whole: bool) -> None:
             if following < 0 or nodes.steps[following, AT] > end:
                 following = _add_step(nodes, step, end)
             for resource in range(len(nodes.wanted)):
-                left = nodes.steps[step, LEVEL + resource] - nodes.chosen[chosen, 1 + resource]
+                # Jobs that have been stopped are in the plan to their limits, so that too little may be left.
+                left = max(nodes.steps[step, LEVEL + resource] - nodes.chosen[chosen, 1 + resource], 0)
                 nodes.steps[step, LEVEL + resource] = 0 if whole else left
             if nodes.steps[following, AT] == end:
                 break

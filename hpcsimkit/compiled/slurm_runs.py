@@ -53,6 +53,8 @@ def obstacles(setup: Setup, workload: Workload, cluster: Any, policy: Policy) ->
     anew = setup.restart.preempted == "anew" and not setup.restart.cost
     if not anew and preempts(policy.profile, workload, cluster):
         yield f"it knows jobs of Slurm as configured that begin anew once stopped, found {setup.restart!r}"
+    if policy.profile.grants_grace and preempts(policy.profile, workload, cluster):
+        yield "it knows no GraceTime of Slurm as configured"
     if any(each.shares == PARENT for each in policy.profile.associations.each):
         yield "it knows no Fairshare=parent"
     if policy.profile.limits and _counts_the_past(policy.profile):

@@ -586,7 +586,7 @@ class Stops(NamedTuple):
     first_start : array of int64, shape (jobs,)
         Start of the first attempt of each job [s]; -1 before.
     given_up : array of int64, shape (jobs,)
-        Time at which each job was stopped for good [s]; -1 if it was not.
+        End of the last attempt of each job that starts no more though it was stopped [s]; -1 for others.
     present : array of int64, shape (classes,)
         Number of running jobs of each class that may be stopped.
     until, waits : array of int64, shape (machines,) and (jobs,)

@@ -5,7 +5,14 @@ Mirrors ``SlurmScheduler._preempt``, :mod:`hpcsimkit.slurm.preemption` and :mod:
 
 from __future__ import annotations
 
-from hpcsimkit.compiled.attempts import PREEMPTED, next_return, record_stop, return_later, take_return
+from hpcsimkit.compiled.attempts import (
+    PREEMPTED,
+    last_stop,
+    next_return,
+    record_stop,
+    return_later,
+    take_return,
+)
 from hpcsimkit.compiled.attempts import STOPPED as STOPPED_ATTEMPTS
 from hpcsimkit.compiled.compilation import machine_code, separate
 from hpcsimkit.compiled.needs import NODES, NOW, SPREAD
@@ -102,6 +109,13 @@ def _stop(
         return_later(attempts, row, now + delay)
     else:
         _rejoin(jobs, run, stops, row, now)
+
+
+@separate
+def give_up(run: Run, stops: Stops, row: int) -> None:
+    """Let a job that was stopped not start again; mirrors ``Ledger.give_up``."""
+    run.state[row] = DONE
+    run.start_time[row], stops.given_up[row], run.mode[row] = last_stop(stops.attempts, row)
 
 
 # --- machines on which jobs are ended ----------------------------------------------------------------------

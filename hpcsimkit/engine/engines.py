@@ -151,7 +151,8 @@ class Processes(Engine):
     """Executes tasks in worker processes of this machine.
 
     A worker that dies loses only its own task, which another worker attempts once more. A worker is replaced
-    after a task that took a second or more: a new process costs little beside it, and memory is given back.
+    after a task that took a second or more, unless it prepares others: a new process costs little beside it,
+    and memory is given back.
     """
 
     workers = 1
@@ -226,7 +227,7 @@ class _ProcessPool(Pool):
 
     def _release(self, worker: _Worker) -> None:
         """Keep a worker for a further task, or let it end."""
-        if time.monotonic() - worker.began < LONG:
+        if worker.task.prepares_others or time.monotonic() - worker.began < LONG:
             self._idle.append((worker.process, worker.connection))
         else:
             worker.connection.close()

@@ -46,6 +46,11 @@ class Task(ABC):
         """Names of the tasks that must be complete before this one starts; by default none."""
         return ()
 
+    @property
+    def prepares_others(self) -> bool:
+        """Whether what it computes first serves the next tasks of its process, too; by default not."""
+        return False
+
     @abstractmethod
     def inputs(self) -> Any:
         """Return everything that determines the outcome; see :mod:`~hpcsimkit.engine.identity`."""

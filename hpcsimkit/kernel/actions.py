@@ -159,6 +159,8 @@ class Actions(Capacity):
     def reject(self, job: Job) -> None:
         """Reject a waiting job permanently: it never runs.
 
+        A job that ran before and was stopped is given up: it keeps its attempts, and is not complete.
+
         Raises
         ------
         ScheduleError

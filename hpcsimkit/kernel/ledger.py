@@ -352,8 +352,11 @@ class Ledger(Record):
         self.starts[row], self.ends[row], self.modes[row] = last.start_time, last.end_time, last.mode
 
     def reject(self, row: int) -> None:
-        """Enter that a job never runs."""
-        self.state[row] = 4
+        """Enter that a waiting job never runs or, if it was stopped before, does not start again."""
+        if not self.again(row):
+            self.state[row] = 4
+        elif self.state[row] != 3:
+            self.give_up(row)
 
     def resubmit(self, job: Job) -> None:
         """Replace a job by a copy with the submission time of this run (gates)."""

@@ -170,9 +170,8 @@ class Timeline(Observer):
 
     def on_end(self, job: Job, system: System) -> None:
         """Record one fewer running job."""
-        if job.index in self._stopped:  # for good: its nodes are free already
-            return
-        self._nodes -= system.cluster.main_amount(job, system.given(job.index))
+        if job.index not in self._stopped:  # those that were stopped for good have freed their nodes before
+            self._nodes -= system.cluster.main_amount(job, system.given(job.index))
         self._note(system)
 
     def on_stop(self, job: Job, why: Outcome, system: System) -> None:

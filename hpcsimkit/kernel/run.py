@@ -532,17 +532,21 @@ class Run(Scheduler):
             Instant(self.clock, RETURN, 0, [self._drain])
         if not requeue or self._restart.gives_up(ledger.failures.get(row, 0)):
             ledger.give_up(row)
-            self.system.ended.append(row)
-            for notify in self.callbacks.on_end:
-                notify(job, self.system)
-            if self._gated:
-                self._ask_again(self.gates.after_end(job, self.system))
+            self._end_for_good(job)
             self.capacity_changed()
             return
         if self._gated:
             self._ask_again(self.gates.after_stop(job, self.system))
         self._come_back(job, self._restart.delay + delay)
         self.capacity_changed()
+
+    def _end_for_good(self, job: Job) -> None:
+        """Tell that a job that was stopped has been given up."""
+        self.system.ended.append(job.index)
+        for notify in self.callbacks.on_end:
+            notify(job, self.system)
+        if self._gated:
+            self._ask_again(self.gates.after_end(job, self.system))
 
     def _progress(self, job: Job, why: Outcome) -> Progress:
         """Return the work that the current attempt of a job has done, also before it was suspended."""
@@ -635,7 +639,11 @@ class Run(Scheduler):
         return self.system.give(number, planned=number in self.planned)
 
     def on_reject(self, job: Job) -> None:
-        """Reject the jobs that are never due without a rejected job."""
+        """Reject the jobs that are never due without a rejected job; one that was stopped is given up."""
+        if self.ledger.again(job.index):
+            self.ledger.reject(job.index)
+            self._end_for_good(job)
+            return
         refused, others = [job], list[Job]()
         for each in refused:  # the list grows during iteration
             self.ledger.reject(each.index)

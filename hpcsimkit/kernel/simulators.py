@@ -68,11 +68,17 @@ def taking(simulation: Any) -> Simulator | None:
 def refused_elsewhere(result: Result, begun: Begun | None) -> NDArray[np.bool_] | None:
     """Return which jobs another simulator has rejected, bool, shape (jobs,); None for none.
 
-    They are those that limits hold for ever, and those that a begun run rejects.
+    They are those that limits hold for ever, unless they were stopped before, and those that a begun run
+    rejects.
     """
     import numpy as np
 
+    from hpcsimkit.results.attempts import Outcome
+
     rows = [] if result.held is None else result.held.job[result.held.start == result.held.end].tolist()
+    if rows and result.attempts is not None:
+        stopped = result.attempts.job[result.attempts.outcome == Outcome.PREEMPTED]
+        rows = np.setdiff1d(rows, stopped).tolist()
     rows += [] if begun is None else [row for row in begun.rejected if result.start_time[row] < 0]
     if not rows:
         return None

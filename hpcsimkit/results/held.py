@@ -24,7 +24,7 @@ class HeldJobs:
     """The intervals in which gates held jobs, as a table with one row for each.
 
     The rows are in the order of the jobs in the log, those of a job in the order of time. An empty interval
-    is that of a job that was rejected, as it could never start.
+    is that of a job that was rejected, as it could never start, or given up, as it could not start again.
 
     Parameters
     ----------
@@ -71,9 +71,9 @@ class HeldJobs:
         took = (self.end - self.start)[counted]
         return np.bincount(self.job[counted], took, minlength=jobs).astype(np.int64)
 
-    def refused(self) -> dict[str, int]:
-        """Return the number of jobs that were rejected, as they could never start, by reason."""
-        refused = self.reason[self.start == self.end].tolist()
+    def refused(self, jobs: NDArray[np.bool_]) -> dict[str, int]:
+        """Return how many of some jobs, bool, shape (jobs,), could never start (again), by reason."""
+        refused = self.reason[(self.start == self.end) & jobs[self.job]].tolist()
         return {reason: refused.count(reason) for reason in sorted(set(refused))}
 
     def to_frame(self, workload: Workload) -> pandas.DataFrame:

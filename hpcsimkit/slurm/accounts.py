@@ -118,6 +118,8 @@ class Qos:
         Factor of the usage of its jobs. Default: 1.
     keeps_usage : bool
         Whether what its jobs have spent never decays. Default: False.
+    grace_time : int
+        Time for which its jobs that are stopped for those of other QOS run on first [s]. Default: 0.
     """
 
     name: str
@@ -128,6 +130,7 @@ class Qos:
     over_partition: bool = False
     usage_factor: float = 1.0
     keeps_usage: bool = False
+    grace_time: int = 0
 
 
 @dataclass(frozen=True)
@@ -259,8 +262,7 @@ class Values:
         for flag in flags:
             if flag.lower() not in ("overpartqos", "denyonlimit", "nodecay"):
                 self.notes[f"QOS is not modelled: Flags={flag}"] += 1
-        if "GraceTime" in plain:
-            self.notes["QOS is not modelled: GraceTime"] += 1
+        grace = seconds_of("GraceTime", plain["GraceTime"]) if "GraceTime" in plain else present.grace_time
         return Qos(
             name,
             whole_of("Priority", plain["Priority"]) or 0 if "Priority" in plain else present.priority,
@@ -270,6 +272,7 @@ class Values:
             "overpartqos" in map(str.lower, flags) if flags else present.over_partition,
             _factor(plain["UsageFactor"]) if "UsageFactor" in plain else present.usage_factor,
             "nodecay" in map(str.lower, flags) if flags else present.keeps_usage,
+            grace or 0,
         )
 
 

@@ -45,7 +45,7 @@ def _without_effect(text: str, *names: str) -> dict[str, Meaning]:
     return {name: Meaning(False, text) for name in names}
 
 
-GRACE = "noted unless 0: jobs are stopped at once"
+GRACE = "time for which jobs that are stopped for others run on first"
 
 WHOLE: Mapping[str, Meaning] = {
     **_followed(
@@ -346,7 +346,7 @@ PARTITIONS: Mapping[str, Meaning] = {
         OverSubscribe="`EXCLUSIVE`: whole nodes; other values are noted",
         PreemptMode="`OFF`: its jobs are never stopped",
         State="jobs of a partition that is `DOWN` or `INACTIVE` are left out",
-        GraceTime=GRACE,
+        GraceTime=f"{GRACE} (`preempt/partition_prio`)",
     ),
     **_without_effect(
         "without effect on the schedule of a log",
@@ -387,7 +387,7 @@ QOS: Mapping[str, Meaning] = {
         Priority="factor of the QOS in the priority",
         Preempt="QOS whose jobs may be stopped for jobs of this one",
         PreemptMode="`requeue`, `cancel`; `cluster`: that of slurm.conf",
-        GraceTime=GRACE,
+        GraceTime=f"{GRACE} (`preempt/qos`)",
         Flags="`OverPartQOS`: its limits come before those of the partition QOS; `NoDecay`: what its jobs "
         "have spent never decays; others are noted",
         UsageFactor="factor of the usage of its jobs",

@@ -197,6 +197,16 @@ class Plan(MachineProfile):
             self._join(steps.stop)
             self._join(steps.start)
 
+    def _add(self, steps: range, allocation: Allocation, sign: int) -> None:
+        """Change the available capacity in some steps; nowhere is there less than nothing.
+
+        The plan holds jobs that have been stopped to their limits, though others use their machines by now.
+        """
+        super()._add(steps, allocation, sign)
+        machines = self._numbers(allocation)
+        there = self._table[:, steps.start : steps.stop, machines]
+        self._table[:, steps.start : steps.stop, machines] = np.maximum(there, 0)
+
     def _closed_to(self, job: Any, after: int) -> tuple[Closure, ...]:
         return super()._closed_to(job.job, after)
 

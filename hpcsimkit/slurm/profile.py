@@ -130,6 +130,11 @@ class Slurm(Rules):
         return {"walltime": "kill", "restart": Restart(preempted="anew", delay=REQUEUE_DELAY)}
 
 
+def _grace(name: str, text: str) -> int | None:
+    """Return the grace time of a partition [s]; None without any."""
+    return (seconds_of(name, text) if ":" in text else whole_of(name, text)) or None
+
+
 class _Made:
     """The profile of a configuration."""
 
@@ -165,6 +170,7 @@ class _Made:
                 for part in conf.partitions
                 if part.get("preemptmode", "").upper() == "OFF"
             ),
+            grace_times=self._of_partitions("gracetime", _grace),
             node_weights=self._node_weights(),
         )
         self._note_unknown(profile)
@@ -173,9 +179,6 @@ class _Made:
     def _note_unknown(self, profile: Slurm) -> None:
         for name in {*profile.partition_qos.values()} - {*profile.qos}:
             self.conf.notes[f"partition QOS without a line in sacctmgr show qos: {name}"] += 1
-        for part in self.conf.partitions:
-            if part.get("gracetime", "0") not in ("0", "00:00:00"):
-                self.conf.notes["partition is not modelled: GraceTime"] += 1
 
     def _node_weights(self) -> dict[str, int]:
         return {

@@ -146,6 +146,13 @@ class Waiting:
         """Return whether a job that is stopped waits again; else it is lost."""
         return requeues(self._profile, self._requests.qos[job.index])
 
+    def grace_time(self, job: Job, system: System) -> int:
+        """Return for how long a running job that is to be stopped runs on first [s]."""
+        if self._profile.preempt == "qos":
+            qos = self._requests.qos[job.index]
+            return 0 if qos is None else qos.grace_time
+        return self._profile.grace_times.get(system.ledger.partition_of(job.index), 0)
+
     # --- priority ------------------------------------------------------------------------------------------
 
     def calculate(self, now: int, fair_shares: Mapping[tuple[str, str], float] | None = None) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from hpcsimkit.cluster.machines import Machines
 from hpcsimkit.cluster.partitions import Partitions
@@ -143,6 +143,9 @@ class Rules:
         Fate of jobs that are stopped. Default: ``"off"``.
     protected : frozenset of str
         Partitions whose jobs are never stopped. Default: none.
+    grace_times : mapping of str to int
+        Time for which jobs of each partition run on first when they are to be stopped for others [s]; 0 for
+        those that are absent. Default: none.
     node_weights : mapping of str to int
         Weight of each machine; 1 for those that are absent. Default: none.
     notes : mapping of str to int
@@ -162,6 +165,7 @@ class Rules:
     preempt: str = ""
     preempt_mode: str = "off"
     protected: frozenset[str] = frozenset()
+    grace_times: Mapping[str, int] = field(default_factory=dict)
     node_weights: Mapping[str, int] = field(default_factory=dict)
     notes: Mapping[str, int] = field(default_factory=dict, compare=False, repr=False)
 
@@ -178,6 +182,7 @@ class Rules:
         What has no effect is left out, so that a configuration is the same as before there was such a value.
         """
         weights = [sorted(self.node_weights.items())] if self.preempt else []
+        graces = [sorted(self.grace_times.items())] if self.grace_times else []
         shown = (
             *(
                 self.name,
@@ -196,9 +201,23 @@ class Rules:
                 sorted(self.protected),
             ),
             *weights,
+            *graces,
         )
-        text = repr(shown).replace(", completing=0)", ")")
+        text = repr(shown).replace(", completing=0)", ")").replace(", grace_time=0)", ")")
         return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+    @property
+    def without_grace(self) -> Rules:
+        """The same rules, by which jobs are stopped at once."""
+        qos = {name: replace(each, grace_time=0) for name, each in self.qos.items()}
+        return replace(self, qos=qos, grace_times={})
+
+    @property
+    def grants_grace(self) -> bool:
+        """Whether some jobs that are stopped for others run on first."""
+        if self.preempt == "qos":
+            return any(each.grace_time for each in self.qos.values())
+        return bool(self.preempt) and any(self.grace_times.values())
 
     @property
     def machines(self) -> Machines:

@@ -50,6 +50,11 @@ class SlurmScheduler(Policy):
     def __init__(self, profile: Rules) -> None:
         self.profile = profile
 
+    @property
+    def acts_on_running(self) -> bool:  # type: ignore[override]
+        """Whether passes take place while no job waits: grace times end then, too."""
+        return self.profile.grants_grace
+
     def check(self) -> None:
         """Raise a UsageError if the profile is none."""
         if not isinstance(self.profile, Rules):
@@ -77,6 +82,7 @@ class SlurmScheduler(Policy):
         self._version = -1
         self._by_weight = self._places.by_weight(profile.node_weights)
         self._completing = Completing(len(self._places.machines), profile.clocks.completing)
+        self._graces: dict[int, int] = {}  # when jobs that were chosen are stopped, by row
 
     # --- events ------------------------------------------------------------------------------------------
 
@@ -108,6 +114,7 @@ class SlurmScheduler(Policy):
         self._change()
 
     def _leave(self, job: Job, system: System) -> None:
+        self._graces.pop(job.index, None)
         self._waiting.end(job.index, system.now)
         self._book.end(job.index, system.now)
 
@@ -119,6 +126,10 @@ class SlurmScheduler(Policy):
     def schedule(self, system: System) -> None:
         """Run the loops that are due, and ask for a pass at the time of the next one."""
         now, clocks = system.now, self._clocks
+        self._end_graces(system)
+        if self.acts_on_running and not len(system.queue):
+            system.wake(min(self._graces.values(), default=None), planned=True)
+            return
         for job in system.newcomers:
             self._refuse_for_ever(job, system)
         if system.version != self._version or self._completing.ends(now):
@@ -134,7 +145,7 @@ class SlurmScheduler(Policy):
         following = self._next(now)
         if following is None:
             self._give_up(system)
-        system.wake(following if len(system.queue) else None, planned=True)
+        system.wake(following if len(system.queue) or self._graces else None, planned=True)
 
     def _give_up(self, system: System) -> None:
         """Reject the jobs that are held by what has been spent for good, when nothing else is to come."""
@@ -159,7 +170,7 @@ class SlurmScheduler(Policy):
     def _next(self, now: int) -> int | None:
         """Return the time of the next loop that can change anything [s]; None if none can."""
         clocks = self._clocks
-        times = [*self._completing.ends_after(now)]
+        times = [*self._completing.ends_after(now), *self._graces.values()]
         if self._changed and not clocks.defer:
             times.append(max(self._soonest, now + 1))
         if self._unseen:
@@ -234,14 +245,34 @@ class SlurmScheduler(Policy):
         if not waiting.stops_others(ticket) or completing.waits_for_others(row, now):
             return None
         sets = (among & each for each in self._by_weight)
-        stopped = victims(ticket, self._places, system, sets, waiting.to_stop(ticket, system))
+        chosen = victims(ticket, self._places, system, sets, waiting.to_stop(ticket, system))
+        stopped = [job for job in chosen if not self._has_grace(job, system)]
         for job in stopped:
-            # Slurm counts the delay until a job waits again from the time on at which it has been ended.
-            system.stop(job, requeue=waiting.requeues(job), delay=self._clocks.completing)
+            self._stop(job, system)
         if not stopped:
             return None
         completing.stop_others(row, now)
         return self._places.first(ticket, system.room_for(ticket.job), among)
+
+    def _stop(self, job: Job, system: System) -> None:
+        # Slurm counts the delay until a job waits again from the time on at which it has been ended.
+        system.stop(job, requeue=self._waiting.requeues(job), delay=self._clocks.completing)
+
+    def _has_grace(self, job: Job, system: System) -> bool:
+        """Return whether a job that is to be stopped runs on first; if so, it is expected to end then."""
+        row, now, ledger = job.index, system.now, system.ledger
+        grace = self._waiting.grace_time(job, system)
+        if grace and row not in self._graces:
+            self._graces[row] = now + grace
+            ledger.estimates[row] = min(ledger.estimates[row], now + grace - ledger.starts[row])
+            system.expect(job)
+            self._unplanned = True
+        return bool(grace)
+
+    def _end_graces(self, system: System) -> None:
+        """Stop the jobs that have run on for their grace times, also if no other waits for them any more."""
+        for row in [row for row, until in self._graces.items() if until <= system.now]:
+            self._stop(system.jobs[row], system)
 
     def _backfill(self, system: System) -> None:
         """Give jobs in order their first places in one plan of all partitions; start those that are due."""

@@ -17,9 +17,12 @@ from hypothesis import strategies as st
 from hpcsimkit.cluster.partitions import Partitions
 from hpcsimkit.compiled import slurm_stopping, slurm_stops
 from hpcsimkit.compiled.slurm_state import EVENTS, MOST_PARTS, PARTS, RUNNING
+from hpcsimkit.experiments.comparison.policy_run import _refusals
 from hpcsimkit.jobs.workload import Workload
+from hpcsimkit.kernel.begun import Begun, begun_in
 from hpcsimkit.kernel.ledger import Mode
 from hpcsimkit.kernel.restart import Restart
+from hpcsimkit.kernel.simulation import Simulation
 from hpcsimkit.results.attempts import Outcome
 from hpcsimkit.results.result import Result
 from hpcsimkit.slurm.accounts import Qos
@@ -38,6 +41,7 @@ from tests.compiled.test_slurm import (
     day_of,
     day_of_slurm,
     read_day,
+    small_day,
 )
 from tests.drawn import examples
 from tests.interpreted import interpret
@@ -115,10 +119,10 @@ def long_jobs(draws: Draws, partitions: Partitions) -> Workload:
     return found.select(np.flatnonzero(partitions.admitted(found).any(axis=0)))
 
 
-def run(day: Day, delay: int = 121) -> Result:
+def run(day: Day, delay: int = 121, begun: Begun | None = None) -> Result:
     """Compare both simulators, and return the result."""
     restart = Restart(preempted="anew", delay=delay)
-    return both(day.profile, day.jobs, walltime=day.walltime, restart=restart)
+    return both(day.profile, day.jobs, walltime=day.walltime, restart=restart, begun=begun)
 
 
 def check(seed: int) -> None:
@@ -192,6 +196,71 @@ def test_begun_runs_and_futures(seed: int) -> None:
 def test_many_random_begun_runs_and_futures(seed: int) -> None:
     check_begun_of(seed, stopping_day)
     check_futures_of(seed, stopping_day)
+
+
+@uncompiled
+def test_a_job_that_limits_hold_for_ever_is_given_up_once_it_was_stopped() -> None:
+    """It had started before there were limits: stopped at 5 s, it is due again at 126 s, when no time limit allows it."""
+    made, jobs, _ = small_day()
+    limited = replace(made.qos["low"], limits={"MaxWall": 5})
+    strict = replace(made, qos={**made.qos, "low": limited}, preempt="qos", preempt_mode="requeue")
+    times = {"submit_time": [0, 5], "run_time": [200, 9], "requested_time": [200, 9]}
+    jobs = jobs.select([0, 1])
+    jobs = replace(
+        jobs, columns={**jobs.columns, **times, "partition": [0, 0], "nodes": [2, 2], "id": [1, 2]}
+    )
+    result = run(Day(strict, jobs, "kill"), begun=Begun(1, {0: 0}))
+    assert result.attempts is not None
+    assert result.held is not None
+    assert result.attempts.start_time.tolist() == [0, 5]
+    assert result.attempts.end_time.tolist() == [5, 14]
+    assert result.attempts.outcome.tolist() == [Outcome.PREEMPTED, Outcome.COMPLETED]
+    assert result.killed.tolist() == [True, False]
+    assert result.finished.tolist() == [True, True]
+    assert result.held.to_frame(jobs).to_numpy().tolist() == [[1, 126, 126, "QOSMaxWallDurationPerJobLimit"]]
+    assert _refusals(result) == [
+        "1 of 2 jobs given up, as they can never start again: QOSMaxWallDurationPerJobLimit"
+    ]
+
+
+@uncompiled
+@pytest.mark.parametrize("seed", [30, 41, 49, 61])
+def test_begun_runs_in_which_jobs_that_limits_hold_for_ever_are_stopped(seed: int) -> None:
+    given_up = 0
+    for found in runs_with_new_limits(seed):
+        if found.held is not None:
+            given_up += sum(found.held.refused(found.start_time >= 0).values())
+    assert given_up
+
+
+@uncompiled
+def test_a_plan_holds_no_less_than_nothing() -> None:
+    """Among these runs, jobs with pooled requests are planned on machines of jobs that were stopped for others."""
+    assert [*runs_with_new_limits(24)]
+
+
+def runs_with_new_limits(seed: int) -> Iterator[Result]:
+    """Yield runs that begin with what another one without limits had started by three times."""
+    day = stopping_day(seed)
+    made = replace(day.profile, limits=True, clocks=replace(day.profile.clocks, completing=0))
+    before = both(replace(made, limits=False, preempt=""), day.jobs, walltime=day.walltime)
+    first, last = int(day.jobs.submit_time.min()), int(day.jobs.submit_time.max())
+    for at in (first + 1, (first + last) // 2, last):
+        yield both(made, day.jobs, walltime=day.walltime, begun=begun_in(before, at))
+
+
+@pytest.mark.parametrize("seed", range(0, 50, 2))
+def test_jobs_run_on_for_their_grace_times_on_random_days(seed: int) -> None:
+    """No stopped job has run for a shorter time; the compiled simulator refuses these days."""
+    day, grace = stopping_day(seed), 9
+    qos = {name: replace(each, grace_time=grace) for name, each in day.profile.qos.items()}
+    made = replace(day.profile, qos=qos, grace_times=dict.fromkeys(day.profile.partitions.names, grace))
+    options: dict[str, Any] = {**made.options, "walltime": day.walltime}
+    result = Simulation(day.jobs, made.policy, made.partitions, **options).run()
+    if result.attempts is not None:
+        assert result.simulator == "simpy"
+        stopped = result.attempts.outcome == Outcome.PREEMPTED
+        assert (result.attempts.end_time - result.attempts.start_time)[stopped].min(initial=grace) == grace
 
 
 @pytest.mark.parametrize("lacking", [None, "log", "events", "parts"])

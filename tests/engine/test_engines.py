@@ -50,6 +50,16 @@ def test_a_worker_is_replaced_after_a_long_task(tmp_path: Path, monkeypatch: pyt
     assert len({store.outcome(task)["pid"] for task in tasks}) == 3
 
 
+def test_a_worker_goes_on_after_a_long_task_that_prepares_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engines, "LONG", 0.0)
+    monkeypatch.setattr(Step, "prepares_others", True)
+    store, tasks = Store(tmp_path), [Step(name) for name in "abc"]
+    perform(tasks, store, Processes(1))
+    assert len({store.outcome(task)["pid"] for task in tasks}) == 1
+
+
 @pytest.mark.parametrize(
     ("does", "message"), [("fail", r"^x: ValueError: wrong$"), ("refuse", r"^not understood$")]
 )

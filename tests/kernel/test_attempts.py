@@ -18,9 +18,10 @@ from hpcsimkit.cluster.outages import Failures, Outage, Outages
 from hpcsimkit.cluster.partitions import Partition, Partitions
 from hpcsimkit.errors import ScheduleError, UsageError
 from hpcsimkit.experiments.parts.registry import make
+from hpcsimkit.jobs.job import Job
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.event_order import DirlabOrder
-from hpcsimkit.kernel.observers import Timeline
+from hpcsimkit.kernel.observers import Observer, Timeline
 from hpcsimkit.kernel.policy import Policy
 from hpcsimkit.kernel.restart import Restart, daly, young
 from hpcsimkit.kernel.simulation import Simulation
@@ -112,6 +113,44 @@ def test_a_job_is_given_up_after_too_many_failures() -> None:
     assert attempts(result) == [[(0, 5), (6, 10)]]
     assert result.killed.tolist() == [True]
     assert result.finished.tolist() == [True]
+
+
+def test_a_stopped_job_that_is_rejected_is_given_up() -> None:
+    """It keeps its attempt and its nodes; observers are told that it has ended, as with a limit of failures."""
+
+    class RejectsWhatReturns(Policy):
+        def schedule(self, system: System) -> None:
+            for job in list(system.queue):
+                if system.ledger.again(job.index):
+                    system.reject(job)
+                elif system.fits(job):
+                    system.start(job)
+
+    told, timeline = Told(), Timeline()
+    outages = Outages([Outage(5, 6)])
+    jobs = workload([(0, 20, 20, 1), (1, 3, 3, 1)], 1)
+    simulation = Simulation(jobs, RejectsWhatReturns(), outages=outages, observers=[told, timeline])
+    result = simulation.run()
+    assert attempts(result) == [[(0, 5)], [(6, 9)]]
+    assert result.killed.tolist() == [True, False]
+    assert result.finished.tolist() == [True, True]
+    assert told.ended == [0, 1]
+    assert timeline.steps.time.tolist() == [0, 1, 5, 6, 9]
+    assert timeline.steps.busy.tolist() == [1, 1, 0, 1, 0]
+    assert timeline.steps.waiting.tolist() == [0, 1, 1, 0, 0]
+
+
+class Told(Observer):
+    """What a run tells of ends and rejections."""
+
+    def __init__(self) -> None:
+        self.ended: list[int] = []
+
+    def on_end(self, job: Job, system: System) -> None:
+        self.ended.append(job.index)
+
+    def on_reject(self, job: Job, system: System) -> None:
+        raise AssertionError("no job is rejected")
 
 
 def test_idle_nodes_fail_before_busy_ones_and_the_youngest_job_before_others() -> None:

@@ -159,12 +159,12 @@ def test_all_that_is_not_modelled_is_noted(tmp_path: Path) -> None:
         + "PriorityWeightLuck=5\nSchedulerParameters=bf_interval=9,bf_luck=3\nPriorityFlags=LUCKY\nDownNodes=n1 State=DOWN\n"
     )
     text = text.replace("NodeName=n1", "NodeName=n1 Luck=1").replace(
-        "PartitionName=all", "PartitionName=all Luck=2 QOS=gone GraceTime=30"
+        "PartitionName=all", "PartitionName=all Luck=2 QOS=gone"
     )
     made = read(
         tmp_path,
         text + "PreemptType=preempt/qos\nPreemptMode=SUSPEND,GANG\n",
-        qos_txt="Name|Priority|GraceTime|Flags|Luck\nnormal|1|00:00:30|NoReserve|3\nhigh|9|00:00:00||\n",
+        qos_txt="Name|Priority|Flags|Luck\nnormal|1|NoReserve|3\nhigh|9||\n",
         dump_cfg="Cluster - 'one':Fairshare=1\nParent - 'root'\nAccount - 'a':Fairshare=parent:Luck=1\n",
         other_txt="a shopping list\n",
     )
@@ -178,8 +178,6 @@ def test_all_that_is_not_modelled_is_noted(tmp_path: Path) -> None:
         "node is not modelled: luck": 1,
         "partition is not modelled: luck": 1,
         "partition QOS without a line in sacctmgr show qos: gone": 1,
-        "partition is not modelled: GraceTime": 1,
-        "QOS is not modelled: GraceTime": 1,
         "QOS is not modelled: Luck": 1,
         "QOS is not modelled: Flags=NoReserve": 1,
         "association is not modelled: Luck": 1,

@@ -394,6 +394,85 @@ def test_preemption_by_partition(tmp_path: Path) -> None:
     assert starts(profile(tmp_path, conf=off), *rows)[1] == 90
 
 
+GRACE = QOS.replace("Name|Priority|Preempt|", "Name|Priority|GraceTime|Preempt|").replace("|100|", "|100||").replace("|10||", "|10|||").replace("low|1|", "low|1|00:00:50|").replace("limited|0|", "limited|0||").replace("ofgpu|0|", "ofgpu|0||")  # fmt: skip
+
+
+def _spans(result: Result, row: int) -> list[tuple[int, int]]:
+    """Return start and end of each attempt of a job."""
+    assert result.attempts is not None
+    of = result.attempts.job == row
+    return [*zip(result.attempts.start_time[of].tolist(), result.attempts.end_time[of].tolist(), strict=True)]
+
+
+def test_a_job_that_is_stopped_runs_on_for_its_grace_time(tmp_path: Path) -> None:
+    """It is stopped 50 s after the other job has come, which has waited for it and starts then, as would a third one."""
+    made = profile(tmp_path, qos=GRACE)
+    assert made.qos["low"].grace_time == 50 and not made.notes
+    rows = [
+        {**LOW, "nodes": 4, "cpus": 8, "on": "n"},
+        {"at": 30, "qos": "high", "cpus": 8, "nodes": 3, "on": "n", "run": 60, "limit": 60},
+        {"at": 31, "cpus": 8, "nodes": 4, "on": "n", "user": "ben"},
+    ]
+    result = run(made, jobs(*rows))
+    assert _spans(result, 0) == [(0, 80), (201, 1101)]
+    assert result.start_time.tolist() == [0, 80, 140]
+
+
+def test_a_job_that_ends_in_its_grace_time_is_not_stopped(tmp_path: Path) -> None:
+    rows = [
+        {**LOW, "nodes": 4, "cpus": 8, "on": "n", "run": 70},
+        {"at": 30, "qos": "high", "cpus": 8, "on": "n"},
+    ]
+    result = run(profile(tmp_path, qos=GRACE), jobs(*rows))
+    assert result.attempts is None
+    assert result.start_time.tolist() == [0, 70]
+
+
+def test_a_job_in_its_grace_time_is_stopped_though_none_waits_for_it_any_more(tmp_path: Path) -> None:
+    """The job of `high` has n1 from 40 s on; that on n2 ends at 80 s all the same, and begins anew 121 s later."""
+    rows = [
+        *({**LOW, "cpus": 8, "on": "n"} for _ in range(3)),
+        {"cpus": 8, "on": "n", "run": 40, "limit": 600},
+        {"at": 30, "qos": "high", "cpus": 8, "on": "n"},
+    ]
+    result = run(profile(tmp_path, qos=GRACE), jobs(*rows))
+    assert places(result)[4] == "n1" and result.start_time[4] == 40
+    assert [_spans(result, row) for row in range(3)] == [[(0, 80), (201, 1101)], [(0, 900)], [(0, 900)]]
+
+
+def test_the_plan_expects_the_end_of_a_grace_time(tmp_path: Path) -> None:
+    """The job of `high` has n2 to n4 from 80 s on: until then, n4 takes a job of 30 s, but none of 60 s."""
+    rows = [
+        {"cpus": 8, "on": "n", "run": 900, "limit": 900},
+        {**LOW, "nodes": 2, "cpus": 8, "on": "n"},
+        {"at": 30, "qos": "high", "nodes": 3, "cpus": 8, "on": "n", "run": 60, "limit": 60},
+        {"at": 31, "cpus": 8, "on": "n", "run": 60, "limit": 60, "user": "ben"},
+        {"at": 32, "cpus": 8, "on": "n", "run": 30, "limit": 30, "user": "cleo"},
+    ]
+    result = run(profile(tmp_path, qos=GRACE), jobs(*rows))
+    assert result.start_time.tolist() == [0, 0, 80, 140, 45]
+
+
+def test_grace_times_of_partitions(tmp_path: Path) -> None:
+    """They are those of the partition of the job that is stopped; by QOS, they do not matter."""
+    conf = CONF.replace("PartitionName=any", "PartitionName=any GraceTime=20")
+    made = profile(tmp_path, conf=conf.replace("preempt/qos", "preempt/partition_prio"))
+    rows = [
+        {"partition": "any", "nodes": 4, "cpus": 8, "on": "n", "run": 90, "limit": 100},
+        {"at": 3, "cpus": 8, "on": "n"},
+    ]
+    assert starts(made, *rows)[1] == 23
+    assert made.grace_times == {"any": 20} and made.grants_grace
+    assert not made.without_grace.grants_grace
+    assert not profile(tmp_path, conf=conf).grants_grace
+
+
+def test_the_compiled_simulator_takes_no_grace_times(tmp_path: Path) -> None:
+    rows = [{**LOW, "nodes": 4, "cpus": 8, "on": "n"}, {"at": 30, "qos": "high", "cpus": 8, "on": "n"}]
+    with pytest.raises(UsageError, match="it knows no GraceTime of Slurm as configured"):
+        run(profile(tmp_path, qos=GRACE), jobs(*rows), simulator="compiled")
+
+
 # --- machines on which killed jobs are being ended -------------------------------------------------------------
 
 

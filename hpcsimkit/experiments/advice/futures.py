@@ -134,7 +134,7 @@ class Futures:
         policy = self.case.policy
         if not isinstance(policy, SlurmScheduler):
             return policy
-        profile = policy.profile
+        profile = policy.profile.without_grace
         clocks = replace(profile.clocks, end_groups=False, completing=0)
         return SlurmScheduler(replace(profile, clocks=clocks))
 

@@ -297,12 +297,17 @@ def _waits_of(result: Result, experiment: Experiment) -> dict[str, float]:
 
 
 def _refusals(result: Result) -> list[str]:
-    """Return notes on the jobs that were rejected, as no gate would ever have let them start."""
+    """Return notes on the jobs that were rejected or given up, as no gate would ever have let them start."""
     if result.held is None:
         return []
+    started = result.start_time >= 0
     return [
-        f"{count} of {len(result)} jobs rejected, as they can never start: {reason}"
-        for reason, count in result.held.refused().items()
+        f"{count} of {len(result)} jobs {what}: {reason}"
+        for jobs, what in (
+            (~started, "rejected, as they can never start"),
+            (started, "given up, as they can never start again"),
+        )
+        for reason, count in result.held.refused(jobs).items()
     ]
 
 

@@ -497,6 +497,7 @@ class FuturesRun(CaseRun):
 
     kind = "futures"
     requires = (RUN,)
+    prepares_others = True  # see AdviceQuestion.futures_of
 
     def __init__(self, question: AdviceQuestion, what: str, first: int) -> None:
         super().__init__(question, f"{what}-{first}", question.case)
