@@ -53,9 +53,9 @@ class JobsAhead(Encoder):
     ====== ====== =======================================================================================
 
     With `tests`, there are columns for decisions on tests at the same seat
-    (:class:`~hpcsimkit.policies.one_seat.order_and_tests.OrderAndTests`), which are 0 in all others: in such a
-    decision, the first row is the job in question, as the only visible one, and a row of zeros stands for no
-    test.
+    (:class:`~hpcsimkit.policies.one_seat.order_and_tests.OrderAndTests`), which are 0 in all others. In such
+    a decision, the first row is the job in question, as the only visible one, and a row of zeros stands for
+    no test.
 
     Predictions are those of the estimator of the pipeline, as they are now: with
     :class:`~hpcsimkit.policies.Live`, from the history of each user. Running jobs are expected to end by

@@ -9,26 +9,23 @@ decides nothing in the others.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import combinations
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hpcsimkit.cluster.machines import Machines
-from hpcsimkit.cluster.opaque import AnyCluster
 from hpcsimkit.cluster.partitions import Partitions, View
-from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.attempts import events_of_attempts
-from hpcsimkit.kernel.observers import Observer
 from hpcsimkit.kernel.partitioned import policy_in
 from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.kernel.policy import Policy
 from hpcsimkit.kernel.run import RunParameters
-from hpcsimkit.kernel.setup import Setup
+from hpcsimkit.kernel.simulation import Simulation
 from hpcsimkit.policies.backfill.testing import HoleTests
 from hpcsimkit.policies.portfolio.guarded import Remembered
 from hpcsimkit.policies.predicting.bounded import KeyColumn
@@ -48,9 +45,8 @@ OF_JOBS = ("submit_time", "start_time", "end_time", "mode", "killed")
 Integers = NDArray[np.int64]
 
 
-@dataclass(frozen=True)
-class PartRun:
-    """The parameters of the run of one partition.
+class PartRun(NamedTuple):
+    """The run of one partition.
 
     Parameters
     ----------
@@ -60,24 +56,14 @@ class PartRun:
         Its part of the cluster.
     rows : array of int64, shape (jobs,)
         Rows of its jobs in the whole log.
-    workload, policy, setup
-        Those of a run on its nodes or machines only.
+    simulation : Simulation
+        The parameters of a run on its nodes or machines only.
     """
 
     partition: str
     view: View
     rows: Integers
-    workload: Workload
-    policy: Policy
-    setup: Setup
-    name: str = ""
-    observers: tuple[Observer, ...] = ()
-    options: Mapping[str, Any] = field(default_factory=dict)
-
-    @property
-    def cluster(self) -> AnyCluster:
-        """The nodes or machines of the partition."""
-        return self.view.cluster
+    simulation: Simulation
 
 
 def obstacles(simulation: RunParameters, partitions: Partitions) -> Iterator[str]:
@@ -128,11 +114,12 @@ def runs_of(simulation: RunParameters, partitions: Partitions) -> list[PartRun]:
                 policy_in(part, simulation.policy),
                 replace(simulation.setup, cluster=view.cluster),
             )
-            found.append(PartRun(part.name, view, rows, jobs.select(rows), policy, setup))
+            of_part = Simulation(jobs.select(rows), policy, setup=setup)
+            found.append(PartRun(part.name, view, rows, of_part))
     return found
 
 
-def run(simulation: Any, partitions: Partitions, run_of_part: Callable[[PartRun], Result]) -> Result:
+def run(simulation: Any, partitions: Partitions, result_of: Callable[[Simulation], Result]) -> Result:
     """Run all partitions, one after the other, and return the result of the whole cluster.
 
     Parameters
@@ -141,14 +128,16 @@ def run(simulation: Any, partitions: Partitions, run_of_part: Callable[[PartRun]
         The parameters of the run.
     partitions : Partitions
         Its cluster.
-    run_of_part : callable
-        Returns the result of one partition.
+    result_of : callable
+        Returns the result of a simulation.
     """
     began, logged = time.perf_counter(), simulation.workload
     runs = runs_of(simulation, partitions)
-    results = [run_of_part(each) for each in runs]
+    results = [result_of(each.simulation) for each in runs]
     order = np.argsort(np.concatenate([each.rows for each in runs]))
-    columns = {name: np.concatenate([getattr(each, name) for each in results])[order] for name in OF_JOBS}
+    columns: dict[str, Any] = {
+        name: np.concatenate([getattr(each, name) for each in results])[order] for name in OF_JOBS
+    }
     names = np.concatenate([np.full(len(each.rows), each.partition) for each in runs])
     result = Result(
         workload=logged.killed_at_limit if simulation.setup.walltime == "kill" else logged,
@@ -186,7 +175,9 @@ def _attempts(
     if all(each.attempts is None for each in results):
         return None
     tables = [each.attempts or _only_attempts(each) for each in results]
-    columns = {name: np.concatenate([getattr(each, name) for each in tables]) for name in COLUMNS}
+    columns: dict[str, Any] = {
+        name: np.concatenate([getattr(each, name) for each in tables]) for name in COLUMNS
+    }
     columns["job"] = np.concatenate([part.rows[each.job] for part, each in zip(runs, tables, strict=True)])
     order = np.argsort(columns["job"], kind="stable")  # those of a job remain in order
     names = np.concatenate(

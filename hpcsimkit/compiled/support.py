@@ -10,7 +10,7 @@ from copy import copy
 from dataclasses import replace
 from functools import cache, partial
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -137,7 +137,7 @@ def announced(simulations: Iterable[Parameters]) -> Iterator[None]:
             rules, asked = type(each.setup.event_order), each.setup.simulator
             if asked != "auto" or rules not in KNOWN or obstacle_of_policy(each.policy, rules) is not None:
                 continue
-            if not isinstance(_cluster(each), Partitions) or obstacle(each) is None:
+            if _separate(each) is None or obstacle(each) is None:
                 for kind, count in _jobs_by_kind(each).items():
                     jobs[kind] += count + loading.BESIDE_JOBS
     loading.ANNOUNCED.update(jobs)
@@ -162,19 +162,19 @@ def slowness(simulation: Parameters) -> int:
 
 def _jobs_by_kind(simulation: Parameters) -> Counter[str]:
     """Return the number of jobs in a simulation without an obstacle, by the kinds of its runs."""
-    cluster, jobs = _cluster(simulation), Counter[str]()
-    if not _is_divided(simulation, cluster):
+    partitions, jobs = _separate(simulation), Counter[str]()
+    if partitions is None:
         return Counter({_kind(_parts(simulation)): len(simulation.workload)})
-    for part in separate_partitions.runs_of(simulation, cluster):
-        jobs[_kind(_parts(part))] += len(part.workload)
+    for part in separate_partitions.runs_of(simulation, partitions):
+        jobs[_kind(_parts(part.simulation))] += len(part.rows)
     return jobs
 
 
 def obstacle(simulation: Parameters) -> str | None:
     """Return the first reason why the compiled simulator cannot run a simulation, or None."""
-    cluster = _cluster(simulation)
-    if _is_divided(simulation, cluster):
-        return _obstacle_of_partitions(simulation, cluster)
+    partitions = _separate(simulation)
+    if partitions is not None:
+        return _obstacle_of_partitions(simulation, partitions)
     return next(_obstacles(simulation), None)
 
 
@@ -182,7 +182,7 @@ def _obstacle_of_partitions(simulation: Parameters, partitions: Partitions) -> s
     """Return the first reason why the compiled simulator cannot run each partition by itself, or None."""
     found = next(separate_partitions.obstacles(simulation, partitions), None)
     runs = separate_partitions.runs_of(simulation, partitions) if found is None else []
-    each = ((part.partition, obstacle(part)) for part in runs)
+    each = ((part.partition, obstacle(part.simulation)) for part in runs)
     return found or next((f"{why} (partition {name!r})" for name, why in each if why), None)
 
 
@@ -229,9 +229,12 @@ def obstacles_of_options(simulation: Parameters, known: Collection[str] = KNOWN_
         yield "numba is not installed (pip install 'hpcsimkit[fast]')"
 
 
-def _is_divided(simulation: Parameters, cluster: AnyCluster) -> TypeGuard[Partitions]:
-    """Return whether the cluster of a run has several partitions, each with a policy of its own."""
-    return isinstance(cluster, Partitions) and _whole_of(simulation.policy) is not slurm_runs
+def _separate(simulation: Parameters) -> Partitions | None:
+    """Return the partitions of a run, each of which has a policy of its own; None without several."""
+    cluster = _cluster(simulation)
+    if not isinstance(cluster, Partitions) or _whole_of(simulation.policy) is slurm_runs:
+        return None
+    return cluster
 
 
 def _obstacles_of_cluster(cluster: AnyCluster, rules: type[EventOrder]) -> Iterator[str]:
@@ -360,11 +363,11 @@ def _by_dirlab(simulation: Parameters) -> bool:
 
 def run(simulation: Parameters) -> tuple[Result, NDArray[np.int32] | None]:
     """Run a simulation that has no :func:`obstacle`; return its result and the positions of its events."""
-    whole, cluster = _whole_of(simulation.policy), _cluster(simulation)
-    if _is_divided(simulation, cluster):
-        return separate_partitions.run(simulation, cluster, lambda part: run(part)[0]), None
+    whole, partitions = _whole_of(simulation.policy), _separate(simulation)
+    if partitions is not None:
+        return separate_partitions.run(simulation, partitions, lambda part: run(part)[0]), None
     if whole is not None:
-        result = whole.run(simulation, cluster, _kind(_parts(simulation)))
+        result = whole.run(simulation, _cluster(simulation), _kind(_parts(simulation)))
         return _with_partition(result, simulation) if whole is replanned else result, None
     space = stopping.SPACE
     while True:

@@ -10,9 +10,9 @@ __all__ = ["OrderAndTests"]
 class OrderAndTests(Pipeline):
     """Pipeline whose order seat is asked about each test, too, before it starts.
 
-    So an agent has test runs among its actions. A decision on a test has its longest time in ``seconds``, the job
-    in ``job``, and the options ``True`` and ``False``; a job that is not tested may be in question again in the
-    next pass. If the seat is not open, all tests start. Parameters are those of
+    So an agent has test runs among its actions. A decision on a test has its longest time in ``seconds``, the
+    job in ``job``, and the options ``True`` and ``False``; a job that is not tested may be in question again
+    in the next pass. If the seat is not open, all tests start. Parameters are those of
     :class:`~hpcsimkit.kernel.pipeline.Pipeline`.
 
     Examples

@@ -120,7 +120,7 @@ class History(Predictor):
     def _beside(
         self, level: int, key: Hashable, mean: float, beside: Sequence[tuple[tuple[Hashable, ...], int]]
     ) -> _Recent | None:
-        """Return a history with the jobs that have run for longer than its mean, or than `mean` without one."""
+        """Return a history with the jobs that have run for longer than its mean; without one, than `mean`."""
         recent = self._recent.get(key)
         known = mean if recent is None else recent.mean
         longer = sorted(took for keys, took in beside if keys[level] == key and took > known)

@@ -161,11 +161,12 @@ def test_dras_plus_alone(cli: CLI, logs: list[str], tmp_path: Path, monkeypatch:
     assert rows == [
         "UNICEF", "XFactor", "UNICEF, with tests", "XFactor, with tests", "its heuristic",
         "its heuristic, with tests", "chance, with tests", "DRAS+", "DRAS+, with tests",
+        "DRAS+ choosing, with tests",
     ]  # fmt: skip
-    assert list(table(report, "Training")) == ["HPC2N-plus-1"]
+    assert list(table(report, "Training")) == ["HPC2N-plus-1", "HPC2N-plus-choosing-1"]
     assert (tmp_path / "plus" / "HPC2N-plus-learning.png").exists()
     targets = [each["what"] for each in json.loads((tmp_path / "plus" / "targets.json").read_text())]
-    assert len(targets) == 6 and all("DRAS+" in each for each in targets)
+    assert len(targets) == 9 and all("DRAS+" in each for each in targets)
 
     again = cli(*command)
     assert "all 10 tasks are done" in again.out

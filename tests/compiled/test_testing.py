@@ -258,9 +258,9 @@ class Own(HoleTests):
         ("aged+easy+tests", {}, "the order Aged"),
         ("slurm+easy+tests", {}, "no SlurmMultifactor() where jobs may be stopped"),
         (
-            "fcfs+easy+tests",
+            "fcfs+easy+tests(users=0.5)",
             {"cluster": Partitions([Partition("a", nodes=64, default=True), Partition("b", nodes=64)])},
-            "no partitions",
+            "it draws no users over several partitions",
         ),
         ("fcfs+easy+tests", {"dependencies": True}, "it knows no Dependencies"),
         (Pipeline(backfiller=EASY(), tester=Own()), {}, "the tester Own() is not compiled"),
