@@ -137,6 +137,7 @@ def test_rivals_alone(cli: CLI, logs: list[str], tmp_path: Path) -> None:
 def test_dras_plus_alone(cli: CLI, logs: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One network is trained for each log, and judged beside heuristics; then all is kept."""
     plus = {
+        "plus_seeds": [0],
         "plus_steps": 64,
         "plus_window": 30,
         "plus_validate_every": 1,
@@ -169,7 +170,7 @@ def test_dras_plus_alone(cli: CLI, logs: list[str], tmp_path: Path, monkeypatch:
     assert len(targets) == 9 and all("DRAS+" in each for each in targets)
 
     again = cli(*command)
-    assert "all 10 tasks are done" in again.out
+    assert "all 12 tasks are done" in again.out
     assert list(table((tmp_path / "plus" / "report.md").read_text(), "HPC2N")) == rows
 
 
