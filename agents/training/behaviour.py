@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from contextlib import suppress
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hpcsimkit.agents.model_agent import ScoringAgent
 from hpcsimkit.agents.seats import Observe
+from hpcsimkit.errors import UsageError
 from hpcsimkit.kernel.decision import Decision
 from hpcsimkit.kernel.system import System
 
@@ -20,6 +22,9 @@ CONSTANT = 0.99
 
 UNIFORM = 0.95
 """Evenness from which a policy is called uniform."""
+
+FIRST = 10
+"""Number of actions, the first ones, whose shares are measures of their own."""
 
 
 class Behaviour:
@@ -39,8 +44,9 @@ class Behaviour:
         self.agent = agent
         self.learns_policy = learns_policy
         self.decisions = self._agreeing = 0
-        self._evenness = 0.0
+        self._evenness = self._by_chance = 0.0
         self.taken: Counter[int] = Counter()
+        self._of_heuristic: Counter[int] = Counter()
 
     def bind(self, system: System) -> Observe:
         """Return the function that counts the decisions of a run."""
@@ -50,8 +56,12 @@ class Behaviour:
         self.decisions += 1
         if len(decision.options) == 1 or len(self.agent.scores) == 1:
             return
-        self.taken[self.agent.mask.action(decision, decision.options[position])] += 1
-        self._agreeing += position == decision.position(decision.default)
+        mask, default = self.agent.mask, decision.default
+        self.taken[mask.action(decision, decision.options[position])] += 1
+        self._agreeing += position == decision.position(default)
+        self._by_chance += 1 / len(self.agent.scores)
+        with suppress(UsageError):  # the heuristic sees more jobs than there are slots
+            self._of_heuristic[mask.action(decision, default)] += 1
         self._evenness += evenness(self.agent.scores)
 
     @property
@@ -68,15 +78,21 @@ class Behaviour:
         """Return shares for a learning curve; NaN without any decision or choice.
 
         ``forced`` is the share of forced decisions; in choices, ``agreement`` is the share in which the agent
-        chooses as the heuristic behind the seat, ``commonest`` the share of the action that it takes most
-        often, and ``evenness`` the mean entropy of its policy as a share of the largest possible one.
+        chooses as the heuristic behind the seat, ``chance`` that of a uniform choice among the valid actions,
+        and ``constant`` that of the constant action that agrees most often. ``commonest`` is the share of the
+        action that it takes most often, ``action_0`` and so on those of the first ten actions, and
+        ``evenness`` the mean entropy of its policy as a share of the largest possible one.
         """
         choices = self.choices or math.nan
         shares = {
             "forced": 1 - self.choices / (self.decisions or math.nan),
             "agreement": self._agreeing / choices,
+            "chance": self._by_chance / choices,
+            "constant": max(self._of_heuristic.values(), default=0) / choices,
             "commonest": self.taken[self.commonest] / choices,
         }
+        for action in range(min(FIRST, int(self.agent.mask.actions))):
+            shares[f"action_{action}"] = self.taken[action] / choices
         return {**shares, "evenness": self._evenness / choices} if self.learns_policy else shares
 
     @property

@@ -57,6 +57,15 @@ COLUMNS = {
 }
 """Columns to draw, if present, with the labels of their axes."""
 
+BESIDE: Mapping[str, Mapping[str, str]] = {
+    "agreement": {"constant": "best constant action", "chance": "chance"},
+    "commonest": {f"action_{number}": f"action {number}" for number in range(10)},
+}
+"""Columns that are drawn beside others, if present, with their names."""
+
+SELDOM = 0.05
+"""Share of choices that an action must have once to be drawn."""
+
 
 def read_curve(path: str | os.PathLike[str]) -> dict[str, Floats]:
     """Read the learning curve written by a trainer."""
@@ -147,6 +156,7 @@ def draw_learning_curve(
     for name, ax in zip(shown, figure.axes[len(ratios) - len(shown) :], strict=True):
         plot_column(curve, name, ax)
         ax.set_ylabel(COLUMNS[name])
+        plot_beside(curve, BESIDE.get(name, {}), ax)
     figure.axes[-1].set_xlabel(f"training {unit}")
     count_axis(figure.axes[-1].xaxis)
     figure.align_ylabels()
@@ -202,6 +212,18 @@ def plot_column(curve: Curve, name: str, ax: Axes | None = None) -> Axes:
         means = [(steps[part].mean(), values[part].mean()) for part in parts]
         ax.plot(*np.transpose(means), color=INK, linewidth=1.5)
     return ax
+
+
+@style()
+def plot_beside(curve: Curve, names: Mapping[str, str], ax: Axes) -> None:
+    """Draw further columns of shares, each with its name; none of those that are small throughout."""
+    drawn = {name: label for name, label in names.items() if (curve.get(name, np.zeros(1)) > SELDOM).any()}
+    for number, (name, label) in enumerate(drawn.items()):
+        known = np.isfinite(curve[name])
+        colour = POLICY_COLOURS[1 + number % (len(POLICY_COLOURS) - 1)]  # without that of the agent's line
+        ax.plot(curve["steps"][known], curve[name][known], color=colour, linewidth=1.0, label=label)
+    if drawn:
+        ax.legend(loc="best", ncols=5, fontsize="x-small")
 
 
 @style()

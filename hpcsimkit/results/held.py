@@ -71,9 +71,10 @@ class HeldJobs:
         took = (self.end - self.start)[counted]
         return np.bincount(self.job[counted], took, minlength=jobs).astype(np.int64)
 
-    def refused(self, jobs: NDArray[np.bool_]) -> dict[str, int]:
-        """Return how many of some jobs, bool, shape (jobs,), could never start (again), by reason."""
-        refused = self.reason[(self.start == self.end) & jobs[self.job]].tolist()
+    def refused(self, jobs: NDArray[np.bool_] | None = None) -> dict[str, int]:
+        """Return how many jobs, of all or some, bool, shape (jobs,), could never start (again), by reason."""
+        counted = True if jobs is None else jobs[self.job]
+        refused = self.reason[(self.start == self.end) & counted].tolist()
         return {reason: refused.count(reason) for reason in sorted(set(refused))}
 
     def to_frame(self, workload: Workload) -> pandas.DataFrame:

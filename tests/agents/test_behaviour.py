@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,6 +15,7 @@ from hpcsimkit.agents.seats import ConstantAction, Watched
 from hpcsimkit.agents.spaces.encoders import QueueWindow
 from hpcsimkit.agents.spaces.masks import QueueSlots, Slots
 from hpcsimkit.agents.training.behaviour import Behaviour, evenness
+from hpcsimkit.kernel.decision import Decision
 from hpcsimkit.policies.orders import FCFS
 
 THREE = Workload(
@@ -42,6 +45,29 @@ def test_choices_by_hand() -> None:
         [pytest.approx(2 / 5), pytest.approx(2 / 3), pytest.approx(2 / 3)],
         0,
     )
+
+
+def test_agreement_by_hand_of_chance_and_of_a_constant() -> None:
+    """Behind the seat first come, first served: job 1 of three, then of two, twice; always slot 0."""
+    found = counted(lambda seen: -seen[:-1, 1]).measures()
+    assert found["chance"] == pytest.approx((1 / 3 + 1 / 2 + 1 / 2) / 3)
+    assert found["constant"] == 1.0
+    shares = [found[f"action_{action}"] for action in range(3)]
+    assert shares == pytest.approx([2 / 3, 0, 1 / 3])
+    assert "action_3" not in found
+
+
+def test_a_choice_of_the_heuristic_without_a_slot_agrees_with_no_constant() -> None:
+    """Two slots for three jobs: once the heuristic selects the last job, once the second."""
+    agent = SimpleNamespace(mask=Slots(2), scores=np.zeros(2))
+    behaviour = Behaviour(agent)  # type: ignore[arg-type]
+    system: Any = SimpleNamespace(partition="", now=0)
+    options = [SimpleNamespace(index=number) for number in range(3)]
+    for default in (options[2], options[1]):
+        decision = Decision("order", system, None, lambda: options, lambda found=default: found)  # type: ignore[misc]
+        behaviour._observe(decision, 0)
+    found = behaviour.measures()
+    assert (found["agreement"], found["chance"], found["constant"]) == (0.0, 0.5, 0.5)
 
 
 def test_entropy_by_hand() -> None:
