@@ -29,6 +29,7 @@ from hpcsimkit.kernel.simulation import Simulation
 from hpcsimkit.policies.backfill.testing import HoleTests
 from hpcsimkit.policies.portfolio.guarded import Remembered
 from hpcsimkit.policies.predicting.bounded import KeyColumn
+from hpcsimkit.policies.slurm import SlurmMultifactor
 from hpcsimkit.results.attempts import COLUMNS, Attempts, Outcome
 from hpcsimkit.results.placements import Placements
 from hpcsimkit.results.result import Result
@@ -36,8 +37,8 @@ from hpcsimkit.results.result import Result
 OPTIONS = ("cluster", "seed", "walltime", "event_order", "restart", "simulator")
 """Options of a run that mean the same for each partition by itself."""
 
-BY_ROW = (KeyColumn, Remembered)
-"""Classes of stages whose parameters belong to the rows of the whole log."""
+OF_ALL = (KeyColumn, Remembered, SlurmMultifactor)
+"""Classes of stages that depend on the whole log: on its rows, or on all of its users."""
 
 OF_JOBS = ("submit_time", "start_time", "end_time", "mode", "killed")
 """Columns of a result that are those of the partitions, put together."""
@@ -78,7 +79,7 @@ def obstacles(simulation: RunParameters, partitions: Partitions) -> Iterator[str
         if observer.needs_events:
             yield f"{type(observer).__name__} observes events"
     yield from _obstacles_of_cluster(partitions)
-    yield from _obstacles_of_policy(simulation.policy)
+    yield from _obstacles_of_policy(simulation.policy, [part.order for part in partitions.parts])
     if (partitions.admitted(simulation.workload).sum(axis=0) > 1).any():
         yield "it knows no jobs that may start in several partitions"
 
@@ -93,11 +94,11 @@ def _obstacles_of_cluster(partitions: Partitions) -> Iterator[str]:
             yield f"it knows no machines in several partitions, found some in {one!r} and {other!r}"
 
 
-def _obstacles_of_policy(policy: Policy) -> Iterator[str]:
+def _obstacles_of_policy(policy: Policy, orders: Sequence[Any]) -> Iterator[str]:
     if not isinstance(policy, Pipeline):
         return
-    for stage in (policy.order, policy.estimates, getattr(policy.backfiller, "candidates", None)):
-        if isinstance(stage, BY_ROW):
+    for stage in (*orders, policy.order, policy.estimates, getattr(policy.backfiller, "candidates", None)):
+        if isinstance(stage, OF_ALL):
             yield f"it knows no {type(stage).__name__} over several partitions"
     if isinstance(policy.tester, HoleTests) and policy.tester.draws:
         yield f"it draws no users over several partitions, found {policy.tester!r}"
@@ -110,10 +111,8 @@ def runs_of(simulation: RunParameters, partitions: Partitions) -> list[PartRun]:
     for part, view, admitted in each:
         rows = np.flatnonzero(admitted)
         if len(rows):
-            policy, setup = (
-                policy_in(part, simulation.policy),
-                replace(simulation.setup, cluster=view.cluster),
-            )
+            policy = policy_in(part, simulation.policy)
+            setup = replace(simulation.setup, cluster=view.cluster)
             of_part = Simulation(jobs.select(rows), policy, setup=setup)
             found.append(PartRun(part.name, view, rows, of_part))
     return found

@@ -211,6 +211,7 @@ def _obstacles(simulation: Parameters) -> Iterator[str]:
         if isinstance(cluster, Machines):
             yield from on_machines.obstacles(simulation.workload, cluster, simulation.policy)
         yield from gating.obstacles(simulation, cluster, _stops_jobs(simulation))
+        yield from _obstacles_of_billing(simulation.policy, simulation.cluster)
         if simulation.setup.calendar:
             yield from beside_windows.obstacles(cluster, _stops_jobs(simulation))
         if _stops_jobs(simulation):
@@ -244,6 +245,13 @@ def _obstacles_of_cluster(cluster: AnyCluster, rules: type[EventOrder]) -> Itera
         yield f"it knows no {type(cluster).__name__}"
     elif rules is DirlabOrder and type(cluster) is not Nodes:
         yield "with the rules of published simulators, it knows homogeneous nodes only"
+
+
+def _obstacles_of_billing(policy: Pipeline, cluster: AnyCluster) -> Iterator[str]:
+    """Yield the reason why usage by the weights of a partition over the whole cluster is not compiled."""
+    of_usage = SlurmMultifactor in (type(policy.queue_order), type(candidates_of(policy)))
+    if of_usage and isinstance(cluster, Partitions) and cluster.billing:
+        yield "it knows no billing of partitions"
 
 
 def _obstacles_of_begun(simulation: Parameters, begun: Begun | None) -> Iterator[str]:

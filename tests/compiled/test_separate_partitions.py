@@ -146,7 +146,7 @@ def check_tests(
 
 PLAIN = given(
     st.one_of(on_nodes(), on_machines()),
-    st.sampled_from(ORDERS),
+    st.sampled_from([each for each in ORDERS if each != "slurm"]),
     st.sampled_from(PLACEMENTS),
     st.sampled_from(BACKFILLING),
     st.sampled_from(["run", "kill"]),
@@ -243,6 +243,7 @@ SHARED = Partitions(
     [Partition("a", machines=["node1", "node2"]), Partition("b", machines=["node2", "node3"])], MACHINES
 )
 LIMITED = Partitions([Partition("a", nodes=4), Partition("b", nodes=3, in_use={"nodes": 2})])
+BY_SHARES = Partitions([Partition("a", nodes=4), Partition("b", nodes=3, order=make("slurm").queue_order)])
 IN_BOTH = ("a", "a,b")
 
 
@@ -260,6 +261,8 @@ IN_BOTH = ("a", "a,b")
         ("it knows no period over several partitions, found 60", None, TWO, TWO.names, {"period": 60}),
         ("Observer observes events", None, TWO, TWO.names, {"observers": [Observer()]}),
         ("it draws no users over several", make("fcfs+easy+tests(users=0.5)"), TWO, TWO.names, {}),
+        ("it knows no SlurmMultifactor over several", make("slurm+easy"), TWO, TWO.names, {}),
+        ("it knows no SlurmMultifactor over several", make("fcfs+easy"), BY_SHARES, TWO.names, {}),
         ("it knows no KeyColumn over several", Pipeline(KeyColumn(np.zeros(2))), TWO, TWO.names, {}),
         (
             "the placement RoundRobin() is not compiled (partition 'a')",

@@ -42,6 +42,7 @@ from hpcsimkit.workloads import write_swf
 
 FOUR = Machines.of(1, cpus=4)
 LIMITED = limited(FOUR, {"cpus": 4})
+BILLED = Partitions([Partition("all", default=True, billing={"cpus": 2})], FOUR)
 TWO = Partitions([Partition("a", nodes=4, default=True), Partition("b", nodes=4)])
 
 
@@ -71,6 +72,7 @@ class OwnOrder(DirlabOrder):
         ("fcfs", {"cluster": FOUR, "begun": Begun(5, {0: 3, 1: 3})}, "the running jobs do not fit"),
         ("fcfs", {"cluster": FOUR, "begun": Begun(5, {0: 3}, {0: 3})}, "the running jobs do not fit"),
         ("fcfs+easy", {"cluster": TWO, "period": 60}, "no period over several partitions"),
+        ("slurm+easy", {"cluster": BILLED}, "no billing of partitions"),
         ("fcfs+easy", {"observers": [Timeline()]}, "Timeline observes events"),
         ("fcfs+hold-unfit", {}, "inspector"),
         ("fcfs+commit", {}, "commits"),
