@@ -220,6 +220,23 @@ def test_tests_on_machines() -> None:
 
 
 @uncompiled
+@pytest.mark.parametrize("policy", ["fcfs+easy+preempt", "sjf+preempt(by=queue, first=youngest)"])
+def test_jobs_are_preempted_in_their_partition(policy: str) -> None:
+    stopped = []
+    for seed in range(12):
+        numbers, count = np.random.default_rng(seed), 40
+        columns = {
+            "submit_time": np.sort(numbers.integers(0, 200, count)),
+            "run_time": numbers.integers(0, 60, count),
+            "nodes": numbers.integers(1, 4, count),
+            "queue": numbers.integers(0, 3, count),
+        }
+        found = assert_equal_results(named(Workload(columns), numbers, TWO), policy, TWO)
+        stopped.append(found.attempts is not None)
+    assert sum(stopped) > 6
+
+
+@uncompiled
 def test_jobs_are_stopped_in_one_partition_only() -> None:
     """The other one has a row for each job, too."""
     columns = {
