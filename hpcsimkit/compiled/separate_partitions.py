@@ -88,6 +88,9 @@ def _obstacles_of_cluster(partitions: Partitions) -> Iterator[str]:
     for part in partitions.parts:
         if part.in_use:
             yield f"it knows no limits of the amounts in use, found some in {part.name!r}"
+    for part, view in zip(partitions.parts, partitions.views, strict=True):
+        if not view.cluster.size:
+            yield f"it knows no partitions without {view.cluster.unit}, found {part.name!r}"
     views = zip(partitions.names, partitions.views, strict=True)
     for (one, view), (other, another) in combinations(views, 2):
         if view.shares_with(another):
