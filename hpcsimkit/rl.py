@@ -64,6 +64,7 @@ if TYPE_CHECKING:
     from hpcsimkit.kernel.decision import Answering, Decision, External
     from hpcsimkit.kernel.setup import Setup
     from hpcsimkit.policies.one_seat.dispatch import Dispatch
+    from hpcsimkit.policies.one_seat.order_and_tests import OrderAndTests
     from hpcsimkit.policies.one_seat.two_level import TwoLevel
 
 _NAMES = LazyNames(
@@ -172,6 +173,7 @@ _NAMES = LazyNames(
         ),
         "kernel.setup": ("Setup",),
         "policies.one_seat.dispatch": ("Dispatch",),
+        "policies.one_seat.order_and_tests": ("OrderAndTests",),
         "policies.one_seat.two_level": ("TwoLevel",),
     },
 )
@@ -214,6 +216,7 @@ __all__ = [
     "Observation",
     "OneJob",
     "OnnxGraph",
+    "OrderAndTests",
     "PPOSettings",
     "Places",
     "Player",
