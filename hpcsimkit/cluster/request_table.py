@@ -16,7 +16,6 @@ __all__ = ["GROWING", "NeedTable"]
 BY_MACHINES, BY_TOTALS, BY_ITSELF = range(3)
 """Type of check of a need: number of sufficient machines, totals over all machines, or its own method."""
 
-
 GROWING = RLock()
 """Lock of a thread that adds what all runs on the same machines have in common; several may run at once."""
 
@@ -41,11 +40,9 @@ class NeedTable:
         self._rows = np.zeros((16, resources + 3), dtype=np.int64)  # amounts, nodes, type of check, mask
         self._masks = np.ones((1, machines), dtype=np.bool_)  # allowed machines: all, or by constraint
         self._mask_of: dict[bytes, int] = {self._masks.tobytes(): 0}
-        level: MachineLevel = np.zeros((machines, resources), dtype=np.int64)
-        self._refused: tuple[Collection[int], MachineLevel] = (
-            (),
-            level,
-        )  # needs, and a level that they do not fit
+        # Needs, and a level that they do not fit: one value, which threads read and write at once.
+        nothing = np.zeros((machines, resources), dtype=np.int64)
+        self._refused: tuple[Collection[int], MachineLevel] = (), nothing
 
     def __len__(self) -> int:
         return len(self.needs)
@@ -104,7 +101,7 @@ class NeedTable:
 
     def fitting(self, numbers: Collection[int], level: MachineLevel) -> set[int]:
         """Return the numbers of the needs that fit a level, among some."""
-        known, refused_at = self._refused  # read and written at once: another thread may have written it
+        known, refused_at = self._refused
         before = set(numbers).intersection(known)
         risen = giving(level > refused_at).tolist() if before else []
         refused = {number for number in before if not self._may_fit(number, level, risen)}

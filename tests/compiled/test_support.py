@@ -35,8 +35,9 @@ from hpcsimkit.kernel.observers import Timeline
 from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.kernel.recording import Progress
 from hpcsimkit.kernel.simulation import Simulation
-from hpcsimkit.policies import SJF
+from hpcsimkit.policies import EASY, SJF
 from hpcsimkit.policies.backfill.backfilling import Reservations
+from hpcsimkit.policies.slurm import SlurmMultifactor
 from hpcsimkit.results.result import Result
 from hpcsimkit.workloads import write_swf
 
@@ -44,6 +45,9 @@ FOUR = Machines.of(1, cpus=4)
 LIMITED = limited(FOUR, {"cpus": 4})
 BILLED = Partitions([Partition("all", default=True, billing={"cpus": 2})], FOUR)
 TWO = Partitions([Partition("a", nodes=4, default=True), Partition("b", nodes=4)])
+
+
+BY_USAGE = Pipeline(SJF(), backfiller=EASY(SlurmMultifactor()))
 
 
 @pytest.fixture
@@ -73,6 +77,7 @@ class OwnOrder(DirlabOrder):
         ("fcfs", {"cluster": FOUR, "begun": Begun(5, {0: 3}, {0: 3})}, "the running jobs do not fit"),
         ("fcfs+easy", {"cluster": TWO, "period": 60}, "no period over several partitions"),
         ("slurm+easy", {"cluster": BILLED}, "no billing of partitions"),
+        (BY_USAGE, {"cluster": BILLED}, "no billing of partitions"),
         ("fcfs+easy", {"observers": [Timeline()]}, "Timeline observes events"),
         ("fcfs+hold-unfit", {}, "inspector"),
         ("fcfs+commit", {}, "commits"),

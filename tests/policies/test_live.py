@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hpcsimkit import Job, check_policy, make
+from hpcsimkit import Job, Simulation, check_policy, make
 from hpcsimkit.errors import UsageError
 from hpcsimkit.kernel.observers import Observer
 from hpcsimkit.kernel.prediction import Prediction
 from hpcsimkit.kernel.system import System
 from hpcsimkit.policies import EASY, FCFS, Aged, GuardedWait, History, Live, Pipeline, Predictor, Weighted
+from hpcsimkit.workloads import default_workload
 from tests.compiled.test_equality import workloads
 from tests.kernel.helpers import Row, run, workload
 
@@ -108,6 +112,28 @@ def test_predictions_of_a_users_jobs_are_those_of_each(seed: int) -> None:
     running = [(drawn(row), int(numbers.integers(0, 300))) for row in range(numbers.integers(0, 4))]
     jobs = [drawn(row) for row in range(8)]
     assert history.predict_each(jobs, running) == [history.predict_beside(job, running) for job in jobs]
+
+
+def test_predictions_of_several_users_at_an_instant_are_those_of_each() -> None:
+    """What runs of one user says nothing about the jobs of another."""
+    asked = []
+
+    class OneByOne(Live):
+        def revisions(self, rows: Any) -> Any:
+            due = rows[self._due[rows] <= self._system.now]
+            asked.append(len({self._system.jobs[row].user for row in due.tolist()}))
+            for row in due.tolist():
+                self.prediction(self._system.jobs[row])
+            return self._revision[rows]
+
+    log = default_workload(np.random.default_rng(1), nodes=64, jobs=300, load=1.1)
+    log = replace(log, columns={**log.columns, "user": np.arange(300) % 5})
+    together, alone = (
+        Simulation(log, Pipeline(Aged(mean=1), backfiller=EASY(), estimates=each)).run()
+        for each in (Live(), OneByOne())
+    )
+    assert together.start_time.tolist() == alone.start_time.tolist()
+    assert sum(users > 1 for users in asked) > 20
 
 
 def test_jobs_of_another_request_count_only_as_the_users() -> None:
