@@ -140,24 +140,29 @@ class Outages(OutageSource):
 
 def _located(outage: Outage, cluster: AnyCluster, numbers: Mapping[str | int, int]) -> Outage:
     """Return an outage with the numbers of its machines; `numbers` is empty with homogeneous nodes."""
-    who = f"outage from {outage.start} to {outage.end} s"
+    wrong = _wrong_with(outage, cluster, numbers)
+    if wrong is not None:
+        raise UsageError(f"outage from {outage.start} to {outage.end} s: {wrong}")
+    machines = tuple([numbers[machine] for machine in outage.machines])
+    return outage if machines == outage.machines else replace(outage, machines=machines)
+
+
+def _wrong_with(outage: Outage, cluster: AnyCluster, numbers: Mapping[str | int, int]) -> str | None:
+    """Return what is wrong with an outage; None if nothing is."""
     if not outage.start < outage.end:
-        raise UsageError(f"{who}: it must end after it begins")
+        return "it must end after it begins"
     if not 0 <= outage.position <= 1:
-        raise UsageError(f"{who}: position needs a number from 0 to 1, found {outage.position}")
+        return f"position needs a number from 0 to 1, found {outage.position}"
     if not numbers:
         if outage.machines:
-            found = f"found machine {outage.machines[0]!r}"
-            raise UsageError(f"{who}: the cluster has homogeneous nodes, {found}")
+            return f"the cluster has homogeneous nodes, found machine {outage.machines[0]!r}"
         if not 1 <= outage.nodes <= cluster.size:
-            raise UsageError(f"{who}: nodes needs a number from 1 to {cluster.size}, found {outage.nodes}")
-        return outage
+            return f"nodes needs a number from 1 to {cluster.size}, found {outage.nodes}"
+        return None
     if not outage.machines:
-        raise UsageError(f"{who}: the machines of {cluster!r} must be named")
-    for machine in outage.machines:
-        if machine not in numbers:
-            raise UsageError(f"{who}: {cluster!r} has no machine {machine!r}")
-    return replace(outage, machines=tuple(numbers[machine] for machine in outage.machines))
+        return f"the machines of {cluster!r} must be named"
+    unknown = [machine for machine in outage.machines if machine not in numbers]
+    return f"{cluster!r} has no machine {unknown[0]!r}" if unknown else None
 
 
 def _check_amounts(outages: Sequence[Outage], count: int) -> None:

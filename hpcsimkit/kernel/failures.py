@@ -99,6 +99,7 @@ class FailureEvents:
         for _, row, allocation in () if self._counted else run.system.running.entries:
             self.started(row, allocation)
         self.incomplete: list[tuple[Outage, int]] = []
+        self._in_use = np.empty(0, dtype=np.intp)  # the machines of incomplete outages
         self._schedule_next()
 
     def _schedule_next(self) -> None:
@@ -115,14 +116,14 @@ class FailureEvents:
         if system.over:
             return  # the run is over
         if self._counted:
-            wanted = outage.nodes if outage.drain else self._fail_nodes(outage)
-            self.incomplete.append((outage, wanted))
+            left = outage.nodes if outage.drain else self._fail_nodes(outage)
         else:
             if not outage.drain:
                 self._fail_machines(outage)
             self._begun.append(outage)
-            self.incomplete.append((outage, 0))
-        self.after_end()
+            left = len(outage.machines)
+        self.incomplete.append((outage, left))
+        self._take_what_is_free()
         run.capacity_changed()
         self._schedule_next()
 
@@ -134,10 +135,18 @@ class FailureEvents:
 
     def after_end(self) -> None:
         """Take what has become free of nodes that go out of order."""
-        if self.incomplete:
-            now = self._run.system.now
-            taken = [(each, self._take(each, left)) for each, left in self.incomplete if each.end > now]
-            self.incomplete = [(each, left) for each, left in taken if left]
+        # Most jobs end elsewhere: one look at all machines in use is quicker than one at each.
+        if self.incomplete and (self._counted or self._run.system.free[self._in_use].any()):
+            self._take_what_is_free()
+
+    def _take_what_is_free(self) -> None:
+        """Take what is free of incomplete outages, and forget those that are over or complete."""
+        now = self._run.system.now
+        taken = [(each, self._take(each, left)) for each, left in self.incomplete if each.end > now]
+        self.incomplete = [(each, left) for each, left in taken if left]
+        if not self._counted:
+            in_use = [int(machine) for outage, _ in self.incomplete for machine in outage.machines]
+            self._in_use = np.array(in_use, dtype=np.intp)
 
     def after_give(self, capacity: Allocation) -> None:
         """Take what has returned from one outage, although another one is not over or complete yet."""
@@ -206,12 +215,17 @@ class FailureEvents:
         return job in system.running and _meets(system.running.allocation(job), machines)
 
     def _take_machine(self, machine: int, outage: Outage) -> bool:
-        """Take the free capacity of a machine; return whether all of it is out of order."""
+        """Take the free capacity of a machine; return whether all of it is out of order.
+
+        Where nothing is free, the machine may be taken for one in use although other outages have all of it:
+        there is nothing to take until one of them is over, and `after_give` looks at the machine then.
+        """
         system = self._run.system
         free = system.free[machine].tolist()
-        if any(free):
-            planned = isinstance(outage, PlannedOutage)
-            self._run.take(Allocation([machine], np.array([free])), outage.end, planned=planned)
+        if not any(free):
+            return False
+        planned = isinstance(outage, PlannedOutage)
+        self._run.take(Allocation([machine], np.array([free])), outage.end, planned=planned)
         if free == self._capacities[machine]:
             return True
         gone = [each.amounts[0] for _, _, each in system.gone if each.machines == (machine,)]
