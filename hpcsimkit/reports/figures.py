@@ -44,6 +44,7 @@ __all__ = [
     "line_styles",
     "new_figure",
     "panels",
+    "png_uri",
     "policy_rows",
     "save_figure",
     "symlog_axis",
@@ -271,12 +272,17 @@ def save_figure(figure: Figure, path: str | os.PathLike[str], dpi: int = 150) ->
 
 
 def image_uri(figure: Figure, dpi: int = 100) -> str:
-    """Return a figure as the address of an image in a page: PNG as base64."""
-    from base64 import b64encode
-
+    """Return a figure as the address of an image in a page."""
     buffer = io.BytesIO()
     _print(figure, buffer, "png", dpi=dpi)
-    return f"data:image/png;base64,{b64encode(buffer.getvalue()).decode()}"
+    return png_uri(buffer.getvalue())
+
+
+def png_uri(image: bytes) -> str:
+    """Return an image in the format PNG as an address in a page."""
+    from base64 import b64encode
+
+    return f"data:image/png;base64,{b64encode(image).decode()}"
 
 
 def _print(figure: Figure, buffer: io.BytesIO, kind: str, **options: Any) -> None:

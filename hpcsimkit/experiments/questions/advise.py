@@ -171,11 +171,14 @@ class Advice(Answer):
         StorageError
             A file cannot be written.
         """
+        from hpcsimkit.reports.figures import png_uri
+
         super().save(folder)
         plain = {name: json.loads(table.to_json(orient="records")) for name, table in self.tables.items()}
         text = json.dumps({"at": self.at, **plain}, indent=2)
         write_bytes(folder / "windows.json", f"{text}\n".encode())
-        write_bytes(folder / PAGE, self.page().encode())
+        image = (folder / f"{self.stem}.png").read_bytes()  # drawing it again takes half a second
+        write_bytes(folder / PAGE, self._page(png_uri(image)).encode())
 
     @classmethod
     def files(cls) -> list[str]:
@@ -186,6 +189,10 @@ class Advice(Answer):
     def page(self) -> str:
         """Return a page of HTML with the windows of all jobs, which needs no other file."""
         from hpcsimkit.reports.figures import image_uri
+
+        return self._page(image_uri(self.figure()))
+
+    def _page(self, picture: str) -> str:
         from hpcsimkit.reports.page import rendered_page
 
         titles = {"job": "Waiting jobs", "request": "Hypothetical requests"}
@@ -209,7 +216,7 @@ class Advice(Answer):
             tables=tables,
             moves=moves,
             stuck=self.stuck,
-            picture=image_uri(self.figure()),
+            picture=picture,
             note=self._made_of,
         )
 
@@ -526,8 +533,9 @@ class FuturesRun(CaseRun):
         for done, start in enumerate(futures.draw(moment, self.count, rng)):
             starts.append(start)
             tell(done + 1)
-        told = [] if self.first else futures.reasons(moment)
-        reasons = np.array(told, dtype=np.str_)
+        # A live queue states those of the waiting jobs.
+        asked = not self.first and (question.live is None or self.what != "waiting")
+        reasons = np.array(futures.reasons(moment) if asked else [], dtype=np.str_)
         write_seen(
             folder, starts=np.array(starts), as_requested=futures.as_requested(moment), reasons=reasons
         )
@@ -564,11 +572,13 @@ def _table(
             columns[name] = [workload.label(name, number) if number >= 0 else "" for number in numbers]
     columns |= {name: workload.column(name)[waiting] for name in ("nodes", *workload.resources)}
     columns |= {name: workload.column(name)[waiting] for name in ("submit_time", "requested_time")}
-    columns["ahead"] = np.searchsorted(np.sort(as_requested), as_requested)
+    # Jobs that never start, as limits hold them, come last.
+    in_turn = np.where(as_requested >= 0, as_requested, np.iinfo(np.int64).max)
+    columns["ahead"] = np.searchsorted(np.sort(in_turn), in_turn)
     columns["as_requested"] = as_requested
     columns |= {name: np.rint(each).astype(np.int64) for name, each in windows._asdict().items()}
     columns["start_time"] = start_time
-    return pandas.DataFrame(columns).sort_values("as_requested", kind="stable", ignore_index=True)
+    return pandas.DataFrame(columns).iloc[np.argsort(in_turn, kind="stable")].reset_index(drop=True)
 
 
 def _with_reasons(table: pandas.DataFrame, reasons: Mapping[str, str]) -> pandas.DataFrame:

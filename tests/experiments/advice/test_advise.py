@@ -18,7 +18,7 @@ from hpcsimkit.experiments.advice.futures import Futures, _again
 from hpcsimkit.experiments.advice.run_times import PastRunTimes
 from hpcsimkit.experiments.advice.windows import FEWEST, Windows, scores, stretched, windows_of
 from hpcsimkit.experiments.comparison.case import Case
-from hpcsimkit.experiments.questions.advise import AdviceQuestion, advise
+from hpcsimkit.experiments.questions.advise import AdviceQuestion, _table, advise
 from hpcsimkit.kernel.restart import Restart
 from hpcsimkit.results.attempts import Outcome
 from hpcsimkit.run import app
@@ -309,6 +309,15 @@ def test_the_jobs_ahead_are_those_that_start_before_as_requested(log: Workload) 
     counted = [int((table.as_requested < each).sum()) for each in table.as_requested]
     assert table.ahead.tolist() == counted
     assert counted[-1] > 0
+
+
+def test_jobs_that_never_start_come_last_and_are_ahead_of_none() -> None:
+    jobs = Workload({"id": [7, 8, 9], "submit_time": [0, 0, 0], "run_time": [5, 5, 5], "nodes": [1, 1, 1]})
+    as_requested = np.array([-1, 40, 30])
+    windows = Windows(*np.full((3, 3), 50.0))
+    table = _table(jobs, np.arange(3), as_requested, windows, as_requested)
+    assert table.job_id.tolist() == ["9", "8", "7"]
+    assert table.ahead.tolist() == [0, 1, 2]
 
 
 # --- windows -------------------------------------------------------------------------------------------
