@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import resource
 import subprocess
 import sys
@@ -244,9 +245,11 @@ def advised(traces: Path, source: str, policy: str, repetitions: int) -> dict[st
             *("--history", str(folder / "history.sacct"), "--slurm", str(folder / "conf")),
             *("--futures", futures, *calibration, "--workers", "2"),
         ]
+        # Users have the bytecode of all modules, which takes time to make.
+        environment = {key: text for key, text in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
         for repetition in range(repetitions + 1):  # the first run may compile
-            used, began = _of_children(), time.perf_counter()
-            subprocess.run([*command, "--out", f"{place}/{repetition}"], check=True, capture_output=True)
+            used, began, out = _of_children(), time.perf_counter(), f"{place}/{repetition}"
+            subprocess.run([*command, "--out", out], check=True, capture_output=True, env=environment)
             if repetition:
                 wall = min(wall, time.perf_counter() - began)
                 least = min(least, _of_children() - used)
