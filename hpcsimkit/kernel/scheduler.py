@@ -242,14 +242,16 @@ class Scheduler(Listener):
         if self._timed:
             self._run_timed_pass()
             return
-        self._pass = self._schedule(system)
-        if self._pass is not None:
-            self.decision = self._asked(self._pass)
-        if self.decision is None:
-            system.newcomers.clear()  # as `_conclude`, without a call for each pass
-            self.pass_wanted = False
-            if self.skipped:
-                self.readmit()
+        asking = self._schedule(system)
+        if asking is not None:
+            self._pass = asking
+            self.decision = self._asked(asking)
+            if self.decision is not None:
+                return
+        system.newcomers.clear()  # as `_conclude`, without a call for each pass
+        self.pass_wanted = False
+        if self.skipped:
+            self.readmit()
 
     def resume(self, decision: Decision, choice: Any) -> None:
         """Resume the suspended pass with the chosen option."""
