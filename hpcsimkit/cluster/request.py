@@ -120,8 +120,14 @@ class Need:
         # Whether an allocation needs to be one machine with exactly these amounts.
         self._is_part_of_one = self.nodes == 1 and not (self.spread or exclusive or self.quotas)
         self._row = self.amounts.tolist()
+        # Allocations of one machine, which jobs share: to make and to free one for each start takes long.
+        self._singles: dict[tuple[int, str], Allocation] = {}
         # At least one comparison is needed, since excluded machines have negative amounts.
         self.asked = [(k, amount) for k, amount in enumerate(self.amounts.tolist()) if amount] or [(0, 0)]
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the state for other processes, which make the allocations of one machine anew."""
+        return vars(self) | {"_singles": {}}
 
     def on_some(self, machines: Mask) -> Need:
         """Return the same demand, which only some of the machines can meet."""
@@ -210,13 +216,22 @@ class Need:
             return self._fill(level, order, style)
         if len(order) < self.nodes:
             return None
-        machines = [int(order[0])] if self.nodes == 1 else sorted(self._first(order))
+        if self.nodes == 1:
+            return self._on_one(int(order[0]), style)
+        machines = sorted(self._first(order))
         if len(machines) < self.nodes:
             return None
         if self.exclusive:
             return Allocation(machines, self.shape.capacity[machines], style)
-        amounts = self.amounts[None] if self.nodes == 1 else np.repeat(self.amounts[None], self.nodes, axis=0)
-        return Allocation(machines, amounts, style)
+        return Allocation(machines, np.repeat(self.amounts[None], self.nodes, axis=0), style)
+
+    def _on_one(self, machine: int, style: str) -> Allocation:
+        """Return the allocation of a single machine, the same object for all jobs."""
+        found = self._singles.get((machine, style))
+        if found is None:
+            amounts = self.shape.capacity[[machine]] if self.exclusive else self.amounts[None]
+            found = self._singles[machine, style] = Allocation([machine], amounts, style)
+        return found
 
     def _first(self, order: Places) -> list[int]:
         """Return the first machines, each unless the others could then not meet the quotas.

@@ -73,12 +73,13 @@ def outages(traces: Path, source: str, policy: str, repetitions: int) -> dict[st
     """Simulate a month with 10 000 outages of machines of 5 to 20 min, in turn with the month without them.
 
     With SimPy, or with the compiled simulator if the policy is followed by ", compiled". Returns jobs/s, and the ratios of the times, starts, passes and passes that block a job: an outage stops
-    jobs, which start again, and its beginning and end are instants at which waiting jobs may start.
+    jobs, which start again, and its beginning and end are instants at which waiting jobs may start. With
+    ", draining" at the end, jobs run out, so that none starts again.
     """
     from hpcsimkit import Observer, Simulation, make
     from hpcsimkit.cluster.outages import Outage, Outages
 
-    policy, _, kind = policy.partition(", ")
+    policy, *kinds = policy.split(", ")
     workload, cluster = fitting_month(traces, source)
     rng = np.random.default_rng(1)
     begins = np.sort(rng.integers(workload.submit_time.min(), workload.submit_time.max(), 10_000)).tolist()
@@ -86,7 +87,7 @@ def outages(traces: Path, source: str, policy: str, repetitions: int) -> dict[st
     for begin, machine in zip(begins, rng.integers(len(cluster), size=10_000).tolist(), strict=True):
         if over[machine] < begin:
             over[machine] = begin + int(rng.integers(300, 1_200))
-            listed.append(Outage(begin, int(over[machine]), machines=(machine,)))
+            listed.append(Outage(begin, int(over[machine]), machines=(machine,), drain="draining" in kinds))
 
     class Counting(Observer):
         """Counts starts and blocked jobs."""
@@ -100,7 +101,7 @@ def outages(traces: Path, source: str, policy: str, repetitions: int) -> dict[st
             self.blocked += 1
 
     def simulate(source: Any, *observers: Any) -> Any:
-        compiled = bool(kind) and not observers
+        compiled = "compiled" in kinds and not observers
         options = {
             "outages": source,
             "simulator": "compiled" if compiled else "simpy",

@@ -730,6 +730,23 @@ def test_allocations_are_equal_by_what_they_give() -> None:
     )
 
 
+@pytest.mark.parametrize("exclusive", [False, True])
+def test_jobs_share_the_allocations_of_one_machine(exclusive: bool) -> None:
+    cluster = Machines.of(2, cpus=4)
+    need = cluster.need(one_job(Request(("cpus",), (3,), exclusive=exclusive)))
+    given = need.take(cluster.capacity, np.array([1, 0]), "depth")
+    assert given == Allocation([1], [[4 if exclusive else 3]], "depth")
+    assert need.take(cluster.capacity, np.array([1]), "depth") is given
+    assert need.take(cluster.capacity, np.array([1]), "breadth") == Allocation([1], given.amounts, "breadth")
+    assert need.take(cluster.capacity, np.array([0]), "depth") == Allocation([0], given.amounts, "depth")
+    # Other processes make their own: a cluster that has been used is no larger for them.
+    sent = pickle.dumps(need)
+    for machine in (0, 1):
+        need.take(cluster.capacity, np.array([machine]))
+    assert len(pickle.dumps(need)) == len(sent)
+    assert pickle.loads(sent).take(cluster.capacity, np.array([1]), "depth") == given
+
+
 @pytest.mark.parametrize("amounts", [[[1.5]], [["x"]], [[float("nan")]], [[None]]])
 def test_allocations_need_whole_amounts(amounts: Any) -> None:
     with pytest.raises(UsageError, match="an allocation needs whole amounts, found"):
