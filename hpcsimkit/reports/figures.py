@@ -44,6 +44,7 @@ __all__ = [
     "line_styles",
     "new_figure",
     "panels",
+    "png_of",
     "png_uri",
     "policy_rows",
     "save_figure",
@@ -273,9 +274,14 @@ def save_figure(figure: Figure, path: str | os.PathLike[str], dpi: int = 150) ->
 
 def image_uri(figure: Figure, dpi: int = 100) -> str:
     """Return a figure as the address of an image in a page."""
+    return png_uri(png_of(figure, dpi))
+
+
+def png_of(figure: Figure, dpi: int = 150) -> bytes:
+    """Return a figure as an image in the format PNG."""
     buffer = io.BytesIO()
     _print(figure, buffer, "png", dpi=dpi)
-    return png_uri(buffer.getvalue())
+    return buffer.getvalue()
 
 
 def png_uri(image: bytes) -> str:

@@ -171,13 +171,14 @@ class Advice(Answer):
         StorageError
             A file cannot be written.
         """
-        from hpcsimkit.reports.figures import png_uri
+        from hpcsimkit.reports.figures import png_of, png_uri
 
-        super().save(folder)
+        self.save_tables(folder)
+        image = png_of(self.figure())  # for both: to draw it again takes half a second
+        write_bytes(folder / f"{self.stem}.png", image)
         plain = {name: json.loads(table.to_json(orient="records")) for name, table in self.tables.items()}
         text = json.dumps({"at": self.at, **plain}, indent=2)
         write_bytes(folder / "windows.json", f"{text}\n".encode())
-        image = (folder / f"{self.stem}.png").read_bytes()  # drawing it again takes half a second
         write_bytes(folder / PAGE, self._page(png_uri(image)).encode())
 
     @classmethod
