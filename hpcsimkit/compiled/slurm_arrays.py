@@ -460,7 +460,6 @@ def new_run(
     counters[state.CALCULATED_AT] = counters[state.USED_AT] = clocks.begin
     counters[[state.CHANGED, state.UNPLANNED, state.UNSEEN_SOME]] = 1
     counters[[state.FIRST_RUNNING, state.LAST_RUNNING]] = -1
-    counters[state.NOW_AT] = -NEVER
     counters[state.ASKED] = -1
     fair = FairShare(associations, rules).factors(np.zeros(all_places))
     return state.Run(

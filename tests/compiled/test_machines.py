@@ -13,12 +13,16 @@ from hypothesis import strategies as st
 
 from hpcsimkit.cluster.machines import Machines
 from hpcsimkit.cluster.partitions import Partition, Partitions
-from hpcsimkit.compiled import filling, machine_profile, planned_filling, support
+from hpcsimkit.compiled import filling, machine_profile, on_machines, planned_filling, support
 from hpcsimkit.errors import UsageError
 from hpcsimkit.experiments.parts.registry import make
+from hpcsimkit.jobs.columns import TIME_LIMIT
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.begun import begun_at
+from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.kernel.simulation import Simulation
+from hpcsimkit.policies import Conservative
+from hpcsimkit.policies.portfolio.guarded import Remembered
 from hpcsimkit.results.placements import Placements
 from hpcsimkit.results.result import Result
 from hpcsimkit.workloads import read_job_table
@@ -369,3 +373,16 @@ def test_refuses_counts() -> None:
     jobs = jobs_on_machines([asked(0, 5, cpus=1, nodes=2, constraint="a*1")])
     with pytest.raises(UsageError, match="cannot run this: it knows no constraints with counts"):
         Simulation(jobs, make("fcfs"), cluster, simulator="compiled").run()
+
+
+def test_reservations_may_be_as_long_as_remembered_estimates() -> None:
+    """Times of plans have to be exact: 2 000 s of runs and 2 * 500 s of requests or 2 * 10^9 s of estimates."""
+    jobs = Workload(
+        {"submit_time": [0, 7], "run_time": [1000] * 2, "requested_time": [500] * 2, "nodes": [1, 1]}
+    )
+    remembered = Remembered(np.full(2, 10**9), np.zeros((2, 9)))
+    plans = Pipeline(backfiller=Conservative(), estimates=remembered)
+    end = 7 + 2_000 + TIME_LIMIT
+    assert on_machines._last_reserved_end(jobs, Pipeline(backfiller=Conservative())) == end + 2_000
+    assert on_machines._last_reserved_end(jobs, plans) == end + 2 * 10**9
+    assert on_machines._last_reserved_end(jobs, Pipeline(estimates=remembered)) == end + TIME_LIMIT

@@ -417,6 +417,17 @@ def test_given_jobs_that_need_the_same_nodes(
     both_or_neither(Day(slow, jobs, "run"), begun=Begun(7, started, before=before))
 
 
+@uncompiled
+def test_no_pass_is_made_if_no_job_waits_when_the_past_is_over() -> None:
+    """The given job ends at 20 s, when the policy takes over, and the next job comes at 30 s."""
+    made, jobs, _ = small_day()
+    columns = {"submit_time": [0, 30], "run_time": [20, 9], "requested_time": [20, 9], "id": [1, 2]}
+    jobs = replace(jobs.select([0, 1]), columns={**jobs.select([0, 1]).columns, **columns})
+    for before in ("", "another run"):
+        found = both(made, jobs, begun=Begun(20, {0: 0}, before=before))
+        assert found.start_time.tolist() == [0, 30]
+
+
 # --- futures -----------------------------------------------------------------------------------------------
 
 

@@ -281,6 +281,36 @@ def test_there_is_space_for_all_that_an_instant_may_need(
     assert slurm_stops.lacks_space(jobs, run, stops) == (lacking is not None)
 
 
+@uncompiled
+@pytest.mark.parametrize(
+    ("partition", "nodes", "cpus", "end"),
+    [
+        # Three CPUs of four are wanted: the jobs give 1, 1 and 2, and the last of them comes first then.
+        (1, [1, 1, 1, 1], [1, 1, 2, 3], [10, 99, 10]),
+        # All of both nodes is wanted: the second job has more of them than the first, which is needed all the same.
+        (0, [1, 2, 2, 2], [1, 1, 2, 4], [10, 10, 10]),
+    ],
+)
+def test_jobs_to_stop_are_looked_at_again_in_another_order(
+    partition: int, nodes: list[int], cpus: list[int], end: list[int]
+) -> None:
+    made, jobs, _ = small_day()
+    stops = replace(made, preempt="qos", preempt_mode="cancel")
+    jobs = jobs.select([0, 0, 0, 1])
+    columns = {
+        **{
+            "submit_time": [0, 0, 0, 10],
+            "run_time": [99] * 4,
+            "requested_time": [99] * 4,
+            "id": [1, 2, 3, 4],
+        },
+        **{"partition": [partition] * 4, "nodes": nodes, "cpus": cpus, "qos": [0, 0, 0, 1]},
+    }
+    result = run(Day(stops, replace(jobs, columns={**jobs.columns, **columns}), "kill"))
+    assert result.start_time.tolist() == [0, 0, 0, 10]
+    assert result.end_time.tolist() == [*end, 109]
+
+
 def test_jobs_to_stop_are_sorted(monkeypatch: pytest.MonkeyPatch) -> None:
     """By the rank of their QOS, then the smaller ones, then the earlier ones; as many as there are."""
     interpret(monkeypatch)

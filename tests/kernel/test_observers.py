@@ -110,6 +110,23 @@ def test_the_time_of_a_run_is_within_that_of_its_call() -> None:
         assert 0 < result.seconds < time.perf_counter() - began
 
 
+def test_the_time_of_a_pass_is_also_that_after_its_decisions(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By a clock on which each part takes 1 s: a pass of two decisions has three parts, one of one has two."""
+    seconds = list[float]()
+
+    class Passes(Observer):
+        def on_pass(self, taken: float, system: System) -> None:
+            seconds.append(taken)
+
+    jobs = Workload({"submit_time": [0, 0, 9], "run_time": [5, 5, 1], "nodes": [1, 1, 2]}, machine_size=2)
+    asked = Simulation(jobs, Pipeline(order=External()), simulator="simpy", observers=[Passes()])
+    monkeypatch.setattr(time, "perf_counter", map(float, range(10**6)).__next__)
+    decision = asked.next_decision()
+    while decision is not None:
+        decision = asked.proceed(0)
+    assert seconds == [3, 2]
+
+
 def test_promises_before_any_run() -> None:
     promises = Promises()
     assert (promises.made, promises.broken, promises.delay) == (0, 0, 0)
