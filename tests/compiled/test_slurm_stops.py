@@ -298,13 +298,14 @@ def test_jobs_to_stop_are_looked_at_again_in_another_order(
     stops = replace(made, preempt="qos", preempt_mode="cancel")
     jobs = jobs.select([0, 0, 0, 1])
     columns = {
-        **{
-            "submit_time": [0, 0, 0, 10],
-            "run_time": [99] * 4,
-            "requested_time": [99] * 4,
-            "id": [1, 2, 3, 4],
-        },
-        **{"partition": [partition] * 4, "nodes": nodes, "cpus": cpus, "qos": [0, 0, 0, 1]},
+        "submit_time": [0, 0, 0, 10],
+        "run_time": [99] * 4,
+        "requested_time": [99] * 4,
+        "id": [1, 2, 3, 4],
+        "partition": [partition] * 4,
+        "nodes": nodes,
+        "cpus": cpus,
+        "qos": [0, 0, 0, 1],
     }
     result = run(Day(stops, replace(jobs, columns={**jobs.columns, **columns}), "kill"))
     assert result.start_time.tolist() == [0, 0, 0, 10]
