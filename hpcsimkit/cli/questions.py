@@ -47,7 +47,7 @@ def _common(usual: str) -> dict[str, Any]:
         float,
         "SECONDS",
         "Difference of two waits up to which they are equal, such as the interval of the recorded "
-        "scheduler.  [--period, or 60]",
+        "scheduler.  [scheduling interval, or 60]",
         least=0,
     ),
     calibrate=switch(

@@ -39,7 +39,7 @@ LOST = "lost"
 class Simulated(Task):
     """Simulation of a policy as it would run: it knows only the past.
 
-    `part` is the name of the period that the jobs cover, for the name of the task.
+    `part` is the name of the part of the log that the jobs are, for the name of the task.
     """
 
     kind = "simulation"
@@ -52,7 +52,7 @@ class Simulated(Task):
 
     @property
     def name(self) -> str:
-        """Period and policy."""
+        """Part of the log and policy."""
         return f"{self.part}-{file_name(self.policy)}"
 
     @property

@@ -324,7 +324,7 @@ class AdviceQuestion(OfCases):
                 raise UsageError(f"advise: {key} is not supported")
         if not self.case.setup.restart.plain:
             raise UsageError("advise: restart is not supported")
-        if "begun" in self.case.setup.event_order.unsupported:
+        if not self.case.setup.event_order.knows("begun"):
             name = self.case.setup.event_order.name
             raise UsageError(f"advise: the semantics {name!r} are not supported")
         self.second  # noqa: B018 - an invalid time is an error here
