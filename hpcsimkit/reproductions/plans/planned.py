@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cache, cached_property
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
 from hpcsimkit.engine.store import Store
 from hpcsimkit.engine.task import Task
@@ -32,9 +32,6 @@ from hpcsimkit.reproductions.plans.plan import (
 from hpcsimkit.reproductions.rivals import RIVALS, Field, field_of
 from hpcsimkit.reproductions.scores import Joined, Scores
 from hpcsimkit.reproductions.targets import Conclusion
-
-if TYPE_CHECKING:
-    pass
 
 
 class Study(NamedTuple):
@@ -96,6 +93,26 @@ class PaperReproduction:
         self.quick = quick
         self.seed = seed
         self.chosen = frozenset(chosen)
+
+    @classmethod
+    def asked(
+        cls, system: str, logs: Sequence[Path], chosen: Collection[str], *, quick: bool, seed: int
+    ) -> Self:
+        """Return the reproduction of a command line, by its name and with the chosen flags.
+
+        Raises
+        ------
+        UsageError
+            There are no logs, or a flag or the seed is not valid.
+        """
+        if seed < 0:
+            raise UsageError(f"--seed must be greater than or equal to 0, found {seed}")
+        if not logs and cls.needs_logs:
+            raise UsageError(f"{system} needs {cls.logs_needed}")
+        for flag in chosen:
+            if flag not in cls.flags:
+                raise UsageError(f"{system} knows no --{flag}")
+        return cls(logs, quick=quick, seed=seed, chosen=chosen)
 
     @cached_property
     def traces(self) -> Any:
