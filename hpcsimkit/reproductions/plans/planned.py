@@ -17,12 +17,13 @@ from hpcsimkit.io.files import is_file, single_name
 from hpcsimkit.reproductions.learners import Learner, Training
 from hpcsimkit.reproductions.papers import PAPERS, SYSTEMS
 from hpcsimkit.reproductions.plans.catalogue import own_module
-from hpcsimkit.reproductions.plans.comparisons import Comparison, Workshop
+from hpcsimkit.reproductions.plans.comparisons import Comparison, Workshop, runs_by_use
 from hpcsimkit.reproductions.plans.findings import PaperFindings
 from hpcsimkit.reproductions.plans.logs import Logs, PaperLogs
 from hpcsimkit.reproductions.plans.parts import KIT, Code
 from hpcsimkit.reproductions.plans.plan import (
     PLAN,
+    HeuristicsPlan,
     Plan,
     PublishedTable,
     SideStudyPlan,
@@ -205,20 +206,34 @@ class PaperReproduction:
 
     def fields(self) -> list[Field]:
         """Return the heuristics of the kit on each set of sequences, beside the rows of all comparisons."""
-        found: dict[tuple[str, str], list[Comparison]] = {}
+        plan, found = self.paper.heuristics, dict[str, list[Comparison]]()
         for each in self.contests:
             if each.plan.rivals:
-                found.setdefault((each.trace.name, each.plan.words), []).append(each)
+                found.setdefault(self._heading(each, plan), []).append(each)
         return [
-            self._field(", ".join(filter(None, [log, words])), met) for (log, words), met in found.items()
+            self._beside_all(name, met) if plan is None else self._beside(name, met, plan)
+            for name, met in found.items()
         ]
 
-    def _field(self, name: str, met: Sequence[Comparison]) -> Field:
+    def _heading(self, contest: Comparison, plan: HeuristicsPlan | None) -> str:
+        """Return the heading of a set of sequences; by default it is the log and words on the sequences."""
+        words = contest.plan.words
+        if plan is None or not plan.name:
+            return ", ".join(filter(None, [contest.trace.name, words]))
+        return f"{contest.parts.beside({'words': words}).made(plan.name)}"
+
+    def _beside(self, name: str, met: Sequence[Comparison], plan: HeuristicsPlan) -> Field:
+        known, rules, learned = runs_by_use(met, plan)
+        columns = {each.name: (each.measure, 1 / each.by) for each in plan.columns}
+        parts = () if met[0].plan.values is None else met[0].parts_of_values
+        return Field(name, known, rules, learned, columns, parts)
+
+    def _beside_all(self, name: str, met: Sequence[Comparison]) -> Field:
         rows = {
             f"{each.base}: {row}" if each.base else row: task
             for each in met
             for row, task in each.meetings.items()
-            if not each.rows[row].oracle
+            if each.rows[row].rival and not each.rows[row].oracle
         }
         return field_of(name, met[0].sequences, met[0].trace.seed, rows)
 
