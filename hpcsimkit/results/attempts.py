@@ -170,6 +170,7 @@ class Attempts:
 
         It is int64, shape (jobs,).
 
+        >>> from hpcsimkit.jobs.workload import Workload
         >>> jobs = Workload({"submit_time": [0, 0], "run_time": [9, 4], "nodes": [1, 2]}, machine_size=2)
         >>> attempts = Attempts.of([Attempt(1, 0, 0, 5, 1, Outcome.FAILED, 3, 2, 2)])
         >>> attempts.lost_work(jobs).tolist()
