@@ -634,7 +634,7 @@ def advise(  # noqa: PLR0913 - all but the first three are keywords
     >>> found.table[["job_id", "as_requested", "start_time"]].values.tolist()
     [['2', 90, 60], ['3', 180, 120]]
     """
-    case = workload if isinstance(workload, Case) else Case.of(workload, policy, cluster, **options)
+    case = Case.of(workload, policy, cluster, **options)
     about: dict[str, Any] = {"futures": futures, "calibration": calibration, "requests": requests}
     question = (
         AdviceQuestion.of_queue(case, queue, at, **about)
