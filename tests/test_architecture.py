@@ -70,19 +70,7 @@ PYDANTIC = (
     "training.tables",
     "training.training",
 )
-TYPER = (
-    "command",
-    "checking",
-    "comparing",
-    "declaring",
-    "flags",
-    "learning",
-    "ordering",
-    "questions",
-    "reproducing",
-    "sweeping",
-    "workloads",
-)
+TYPER = ("command", "declaring", "flags")
 TORCH = (
     *(f"cush.{name}" for name in ("columns", "selectors", "taught", "torch_network", "training")),
     *(f"dras.{name}" for name in ("actor_critic", "policy_gradient", "ppo", "q_learning", "torch_network", "trainer")),

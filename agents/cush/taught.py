@@ -31,6 +31,10 @@ LEAST_RATE = 0.03
 TEACHER = "teacher"
 """Folder of the expert's training, inside that of the run."""
 
+EVOLVES_FASTER, SLOWER = 2, 6
+"""Ratio of decisions per second in cross-entropy training to those in CuSH's training, and of the time of a
+decision in imitation learning to one in CuSH's: hardly any states recur."""
+
 BATCHES = 4
 """Random stream of the minibatches, after the streams of all trainers."""
 
@@ -75,6 +79,20 @@ class TaughtSettings(GamesSettings):
     guided: Share = 0.2
     certainty: Share = 0.05
     teacher_timesteps: Count = EVOLVED.total_timesteps
+
+    @property
+    def decisions(self) -> int:
+        """Approximate number of decisions of the training, the expert's included."""
+        return super().decisions + self.teacher_timesteps // EVOLVES_FASTER
+
+    def decided(self, report: Report) -> int:
+        """Return how many of the decisions are over at a report, of the expert's training or its pupil's."""
+        is_of_expert = report.of != self.epochs
+        return report.steps // EVOLVES_FASTER if is_of_expert else super().decided(report)
+
+    @property
+    def _decisions_of_epoch(self) -> int:
+        return super()._decisions_of_epoch * SLOWER
 
 
 class TaughtGame(Game):

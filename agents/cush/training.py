@@ -19,6 +19,7 @@ from hpcsimkit.agents.cush.returns import Fared
 from hpcsimkit.agents.cush.selectors import JobSelector, PolicySelector
 from hpcsimkit.agents.ranges import Count, Positive, check_ranges
 from hpcsimkit.agents.spaces.masks import Slots
+from hpcsimkit.agents.training.learning_curve import Report
 from hpcsimkit.agents.training.trainer import LAST, Learned, Round, State, Trainer
 from hpcsimkit.agents.training.workers import Workers
 from hpcsimkit.envs.scenario import Scenario
@@ -27,6 +28,9 @@ from hpcsimkit.workloads.models.cush import CUSH_KINDS
 
 AGENTS = {"order": "job_selector.hpcsim", "placement": "policy_selector.hpcsim"}
 """Files of the two agents, by seat."""
+
+DECISIONS = 30
+"""Approximate number of decisions with a choice of the job selector in a simulation."""
 
 WEIGHTS, FIRST_LOOK, JOB_SETS, GAMES = range(4)
 """Random streams, by purpose."""
@@ -62,6 +66,19 @@ class GamesSettings:
     learning_rate: Positive = 1e-4
     style_learning_rate: Positive = 1e-3
     average_every: Count = 5
+
+    @property
+    def decisions(self) -> int:
+        """Approximate number of decisions of the training, or of others that take as long."""
+        return self.epochs * self._decisions_of_epoch
+
+    def decided(self, report: Report) -> int:
+        """Return how many of the decisions are over at a report."""
+        return self.decisions - (self.epochs - report.steps) * self._decisions_of_epoch
+
+    @property
+    def _decisions_of_epoch(self) -> int:
+        return self.job_sets * self.simulations * DECISIONS
 
 
 class GamesTrainer(Trainer[dict[str, Agent]]):

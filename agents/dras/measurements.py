@@ -1,4 +1,4 @@
-"""Measurements of DRAS's agents and their baselines: returns, job by job as they are chosen."""
+"""Measurements of DRAS's agents and their baselines: returns, job by job as they are chosen, and waits."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hpcsimkit.agents.agent import Agent
+from hpcsimkit.agents.dras.settings import Objective, reward_of
 from hpcsimkit.agents.seats import with_agent
 from hpcsimkit.envs.interfaces import Reward
 from hpcsimkit.envs.scenario import Scenario
@@ -14,9 +15,25 @@ from hpcsimkit.kernel.observers import Observer
 from hpcsimkit.kernel.policy import Policy
 from hpcsimkit.kernel.system import System
 from hpcsimkit.policies.one_seat.two_level import TwoLevel
+from hpcsimkit.results.metrics import measure
 from hpcsimkit.results.result import Result
 
-__all__ = ["Earnings", "Validation", "earned", "reserves"]
+__all__ = ["Earnings", "Measured", "Validation", "earned", "longest_large_wait", "reserves"]
+
+REWARD, RESERVES, LARGEST_WAIT = "reward", "reserves", "max_wait_time_of_largest"
+
+METRICS = (
+    "mean_wait_time",
+    "max_wait_time",
+    "mean_response_time",
+    "mean_slowdown",
+    "utilisation",
+    *(f"{mode}_{what}_share" for mode in ("backfilled", "ready", "reserved") for what in ("job", "area")),
+)
+"""Metrics of each run, of :data:`~hpcsimkit.results.metrics.METRICS`."""
+
+LARGE = 0.2
+"""Share of the nodes from which a job counts as large."""
 
 
 class Earnings(Observer):
@@ -106,3 +123,37 @@ class Validation:
     def __call__(self, agent: Agent) -> float:
         """Return the agent's return; larger is better."""
         return earned(self.scenario, with_agent(self.policy, agent), self.reward)[0]
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Measures of a run: metrics of its jobs, the reward of an objective, and the longest wait of large jobs.
+
+    Parameters
+    ----------
+    objective : {"capability", "capacity", "waiting"}
+        Objective of the reward.
+    """
+
+    objective: Objective = "capability"
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the measures."""
+        return (*METRICS, REWARD, RESERVES, LARGEST_WAIT)
+
+    def reward(self, policy: Policy) -> Reward:
+        """Return the reward of a policy."""
+        return reward_of(self.objective, reserved=reserves(policy))
+
+    def __call__(self, scenario: Scenario, policy: Policy) -> dict[str, float]:
+        """Simulate a policy, and return the measures by name."""
+        total, result = earned(scenario, policy, self.reward(policy))
+        further = {REWARD: total, RESERVES: float(reserves(policy)), LARGEST_WAIT: longest_large_wait(result)}
+        return {**measure(result, names=METRICS), **further}
+
+
+def longest_large_wait(result: Result) -> float:
+    """Return the maximum wait of jobs on a fifth of the nodes or more [s]; NaN if there are none."""
+    waits = result.wait_time[result.amount >= LARGE * result.size]
+    return float(waits.max()) if len(waits) else float("nan")

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal
+from dataclasses import replace
+from typing import Any, Literal
 
 from hpcsimkit.agents.dras.encoder import JobsAndNodes
 from hpcsimkit.agents.spaces.encoders import QueueWindow
 from hpcsimkit.agents.spaces.long_waits import MinusLongWaits
 from hpcsimkit.agents.spaces.masks import Slots
 from hpcsimkit.agents.spaces.rewards import Capability, Capacity
+from hpcsimkit.agents.training.catalogue import settings_of, trainer_named
 from hpcsimkit.agents.training.cross_entropy import CrossEntropySettings
 from hpcsimkit.envs.environment import SchedulingEnv
 from hpcsimkit.envs.interfaces import Episodes, Reward
@@ -29,6 +31,7 @@ __all__ = [
     "evolved_environment",
     "hidden_of",
     "reward_of",
+    "settings_for",
 ]
 
 WINDOW = 50
@@ -93,6 +96,27 @@ def hidden_of(nodes: int) -> tuple[int, int]:
     """
     first, second = (round(size * nodes / THETA_NODES) for size in THETA_HIDDEN)
     return max(first, LEAST_HIDDEN[0]), max(second, LEAST_HIDDEN[1])
+
+
+def settings_for(algorithm: str, nodes: int, reward_scale: float) -> Any:
+    """Return the settings of an algorithm for a machine, with a scale factor for rewards.
+
+    Parameters
+    ----------
+    algorithm : str
+        One of `LEARNERS`.
+    nodes : int
+        Number of nodes of the machine: N.
+    reward_scale : float
+        Factor by which rewards are multiplied.
+
+    Examples
+    --------
+    >>> settings_for("dras-pg", 4360, 1.0).hidden
+    (4000, 1000)
+    """
+    usual: Any = settings_of(trainer_named(algorithm))()
+    return replace(usual, **TRAINED[algorithm], hidden=hidden_of(nodes), reward_scale=reward_scale)
 
 
 def dras_environment(

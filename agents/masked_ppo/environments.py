@@ -197,7 +197,7 @@ def untrained(environment: SchedulingEnv, first: Sequence[float] | None = None) 
 class OnlyThePast(Dispatch):
     """A dispatch restricted, on each day, to the run times of jobs that had ended before.
 
-    Some test days precede the end of the training period: without the restriction, run times of later jobs
+    Some test days precede the end of the training data: without the restriction, run times of later jobs
     would leak into the test.
 
     Parameters

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -50,14 +50,6 @@ class PromptImprovement(Improvement):
     """
 
     reads_compiled = True
-
-    def __init__(
-        self,
-        baseline: Policy,
-        metric: str = "mean_bounded_slowdown",
-        kind: Literal["native", "percentage", "win-loss", "bounded"] = "percentage",
-    ) -> None:
-        super().__init__(baseline, metric, kind)
 
     def on_begin(self, system: System) -> None:
         """Run the baseline, and reset the sums."""

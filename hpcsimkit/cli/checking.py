@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Any
 
-import typer
-
-from hpcsimkit.cli.declaring import examples, option, switch
+from hpcsimkit.cli.declaring import argument, examples, option, switch
 from hpcsimkit.cli.flags import AllowCode, MachineFile, Seed, takes
-from hpcsimkit.cli.naming import allowed_code
 from hpcsimkit.cli.output import say
+from hpcsimkit.experiments.consent import allowed_code
 
 
 @examples(
@@ -18,6 +16,12 @@ from hpcsimkit.cli.output import say
     "check agent/best.hpcsim",
 )
 @takes(
+    name=argument(
+        str,
+        "NAME",
+        "Part to check: file.py:Name or module:Name of a policy, a stage of one, an encoder or a reward, "
+        "with parameters in parentheses; name of a policy; or path of an agent (.hpcsim).",
+    ),
     kind=option(str, "KIND", "Kind: policy, encoder, reward or agent.  [auto]"),
     stage=option(str, "NAME", "Seat of an encoder or a reward, such as inspector.  [order]"),
     oracle=switch("--oracle", "Allow a policy or an encoder to read the future."),
@@ -27,20 +31,7 @@ from hpcsimkit.cli.output import say
     allow_code=AllowCode,
 )
 def check(
-    name: Annotated[
-        str,
-        typer.Argument(
-            metavar="NAME",
-            help="Part to check: file.py:Name or module:Name of a policy, a stage of one, an encoder or a "
-            "reward, with parameters in parentheses; name of a policy; or path of an agent (.hpcsim).",
-        ),
-    ],
-    *,
-    kind: str | None,
-    stage: str | None,
-    oracle: bool,
-    parts: str | None,
-    **options: Any,
+    *, name: str, kind: str | None, stage: str | None, oracle: bool, parts: str | None, **options: Any
 ) -> None:
     """Test a policy, encoder, reward or agent against the rules.
 

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
-
-from hpcsimkit.cli.declaring import examples, option, switch
-from hpcsimkit.cli.flags import OF_EXPERIMENT, NoReport, Overwrite, Resume, Source, takes
-from hpcsimkit.cli.naming import experiment_of
+from hpcsimkit.cli.declaring import argument, examples, option, switch
+from hpcsimkit.cli.flags import OF_EXPERIMENT, NoReport, Overwrite, Resume, Source, takes, takes_only
 from hpcsimkit.cli.output import QUIET, RESULTS, say, say_results
+from hpcsimkit.experiments.consent import experiment_of
 from hpcsimkit.io.printable import show, warn
 
 
@@ -24,6 +22,7 @@ from hpcsimkit.io.printable import show, warn
 )
 @takes(
     *OF_EXPERIMENT,
+    source=Source,
     trace=switch("--trace", "Write all events of a policy to OUT/traces/<policy>.jsonl."),
     snapshots=option(
         int,
@@ -35,9 +34,7 @@ from hpcsimkit.io.printable import show, warn
     resume=Resume,
     overwrite=Overwrite,
 )
-def compare(
-    source: Source = None, *, no_report: bool, resume: bool, overwrite: bool, **settings: Any
-) -> None:
+def compare(*, no_report: bool, resume: bool, overwrite: bool, **settings: Any) -> None:
     """Compare policies on a workload.
 
     Simulates each policy, prints a table of metrics and writes a results folder. The default policies are
@@ -51,9 +48,7 @@ def compare(
     from hpcsimkit.experiments.comparison.experiment import Experiment
     from hpcsimkit.experiments.progress import show_runs
 
-    experiment = experiment_of(
-        Experiment, {"source": source, **settings}, report=False if no_report else None
-    )
+    experiment = experiment_of(Experiment, settings, report=False if no_report else None)
     workload = experiment.workload()
     place = experiment.out or next_free(RESULTS / workload.name, resume=resume)
     say(*console.loaded(workload, experiment.cluster))
@@ -69,7 +64,7 @@ def compare(
 def policies() -> None:
     """List the policy names that -p accepts: the name of `parts policies` before version 1.0."""
     warn("`policies` has become `parts policies`; the former name works until version 1.1")
-    parts("policies")
+    parts(kind="policies", as_json=False)
 
 
 @examples(
@@ -78,18 +73,16 @@ def policies() -> None:
     "parts encoder",
     "parts algorithm --json",
 )
-def parts(
-    kind: Annotated[
+@takes_only(
+    kind=argument(
         str | None,
-        typer.Argument(
-            metavar="[KIND]",
-            help="Kind of the parts: policies for all names that -p accepts, or encoder, mask, reward, "
-            "network, episodes, algorithm, order, metric, reader, machines and others.  [all]",
-        ),
-    ] = None,
-    *,
-    as_json: Annotated[bool, typer.Option("--json", help="Print a JSON array instead of a table.")] = False,
-) -> None:
+        "[KIND]",
+        "Kind of the parts: policies for all names that -p accepts, or encoder, mask, reward, network, "
+        "episodes, algorithm, order, metric, reader, machines and others.  [all]",
+    ),
+    as_json=switch("--json", "Print a JSON array instead of a table."),
+)
+def parts(*, kind: str | None, as_json: bool) -> None:
     """List policies and other parts of experiments by name.
 
     A line has kind, name, the distribution that provides the part, and a description; `parts policies` marks
@@ -114,15 +107,12 @@ def parts(
     "plot results/lublin-256 --overview overview.png",
 )
 @takes(
+    results=argument(Path, "RESULTS", "Path of a results folder."),
     overview=option(
         Path, "FILE", "Path of one overview figure to draw instead of the report: .png, .svg or .pdf."
     ),
 )
-def plot(
-    results: Annotated[Path, typer.Argument(metavar="RESULTS", help="Path of a results folder.")],
-    *,
-    overview: Path | None,
-) -> None:
+def plot(*, results: Path, overview: Path | None) -> None:
     """Redraw the report of a results folder.
 
     Reads the tables of the folder; writes its report.html, and each figure into its folder pictures.

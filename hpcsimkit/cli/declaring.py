@@ -30,9 +30,33 @@ def examples(*commands: str) -> Callable[[Command], Command]:
     return remember
 
 
-def option(kind: Any, metavar: str | None, help_text: str, *flags: str, least: float | None = None) -> Any:
+def argument(kind: Any, metavar: str, help_text: str) -> Any:
+    """Return the type of a command's argument without a flag, which is optional if it may be None."""
+    return Annotated[kind, typer.Argument(metavar=metavar, help=help_text)]
+
+
+def option(
+    kind: Any,
+    metavar: str | None,
+    help_text: str,
+    *flags: str,
+    least: float | None = None,
+    required: bool = False,
+) -> Any:
     """Return the type of a command's argument for an option."""
-    return Annotated[kind | None, typer.Option(*flags, metavar=metavar, help=help_text, min=least)]
+    about = typer.Option(*flags, metavar=metavar, help=help_text, min=least)
+    return Annotated[kind if required else kind | None, about]
+
+
+def name_in_table(help_text: str, *flags: str) -> Any:
+    """Return the type of a command's argument for an option that is the key `name` of a table of settings."""
+    about = typer.Option(*flags, metavar="NAME", parser=lambda name: {"name": name}, help=help_text)
+    return Annotated[dict[str, str] | None, about]
+
+
+def former(kind: Any) -> Any:
+    """Return the type of a command's argument for an option that help texts do not show any more."""
+    return Annotated[kind if kind is bool else kind | None, typer.Option(hidden=True)]
 
 
 def switch(flag: str, help_text: str, *flags: str) -> Any:

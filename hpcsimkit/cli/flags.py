@@ -6,31 +6,37 @@ from collections.abc import Callable, Mapping
 from functools import wraps
 from inspect import Parameter, signature
 from pathlib import Path
+from types import NoneType
 from typing import Annotated, Any, get_args
 
 import typer
 
-from hpcsimkit.cli.declaring import Command, option, switch
+from hpcsimkit.cli.declaring import Command, argument, name_in_table, option, switch
 from hpcsimkit.cli.output import QUIET
 from hpcsimkit.experiments.consent import consented
 from hpcsimkit.io.budget import LIMITS, raise_limits
 from hpcsimkit.kernel.setup import OPTIONS, Option
 
 COMMAND_OPTIONS: dict[Callable[..., Any], Mapping[str, Any]] = {}
-"""Types of the further options of each command by name."""
+"""Types of the arguments and options of each command by name."""
 
 
-def takes(*names: str, **options: Any) -> Callable[[Command], Command]:
-    """Return a decorator that gives a command options, passed as keyword arguments (None: not given).
-
-    It also has those of all commands, ``--limit`` and ``--quiet``, and is not passed them.
-    """
+def takes_only(**options: Any) -> Callable[[Command], Command]:
+    """Return a decorator that gives a command arguments and options, passed by keyword (None: not given)."""
 
     def remember(command: Command) -> Command:
-        COMMAND_OPTIONS[command] = of(*names) | options | {"limit": Limits, "quiet": Quiet}
+        COMMAND_OPTIONS[command] = options
         return command
 
     return remember
+
+
+def takes(*names: str, **options: Any) -> Callable[[Command], Command]:
+    """Return a decorator like :func:`takes_only`, with options of an experiment by name, too.
+
+    The command also has ``--limit`` and ``--quiet``, and is not passed them.
+    """
+    return takes_only(**(of(*names) | options | {"limit": Limits, "quiet": Quiet}))
 
 
 def results_in(usual: str) -> Any:
@@ -44,12 +50,12 @@ def of(*names: str) -> dict[str, Any]:
 
 
 def with_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a command with its further options in its signature, after its arguments.
+    """Return a command with the arguments and options that it takes as its signature.
 
-    Those that its own signature names, too, are as described for :func:`takes`. A command with the option
-    ``--allow-code`` also has ``--remember-code``, and gets all consented code.
+    Its own signature may name some, with a default. A command with the option ``--allow-code`` also has
+    ``--remember-code``, and gets all consented code.
     """
-    own, options = signature(command, eval_str=True), dict(COMMAND_OPTIONS.get(command, {}))
+    own, options = signature(command), dict(COMMAND_OPTIONS.get(command, {}))
     if "allow_code" in options:
         options["remember_code"] = RememberCode
 
@@ -62,32 +68,25 @@ def with_options(command: Callable[..., Any]) -> Callable[..., Any]:
             arguments["allow_code"] = consented(arguments, remember=remember)
         return command(**arguments)
 
-    kept = [each for each in own.parameters.values() if each.name not in options]
-    first = [each for each in kept if each.kind is Parameter.POSITIONAL_OR_KEYWORD]
-    last = [each for each in kept if each.kind is Parameter.KEYWORD_ONLY]
-    added = [
-        Parameter(
-            name,
-            Parameter.KEYWORD_ONLY,
-            default=False if get_args(kind)[0] is bool else None,
-            annotation=kind,
-        )
-        for name, kind in options.items()
-    ]
-    complete.__signature__ = own.replace(parameters=[*first, *added, *last])  # type: ignore[attr-defined]
+    parameters = [_parameter(name, kind, own.parameters.get(name)) for name, kind in options.items()]
+    complete.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined]
     return complete
 
 
-Source = Annotated[
+def _parameter(name: str, kind: Any, own: Parameter | None) -> Parameter:
+    """Return a parameter of a type, with its own default, or with that of optional ones and switches."""
+    of, default = get_args(kind)[0], Parameter.empty if own is None else own.default
+    if default is Parameter.empty:
+        default = None if NoneType in get_args(of) else False if of is bool else default
+    return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=kind)
+
+
+Source = argument(
     Path | None,
-    typer.Argument(
-        metavar="LOG",
-        help="Path of a log (SWF, job table in CSV, output of sacct and others; plain or compressed), "
-        "or of an experiment file (.toml).  [the built-in workload]",
-    ),
-]
-
-
+    "LOG",
+    "Path of a log (SWF, job table in CSV, output of sacct and others; plain or compressed), or of an "
+    "experiment file (.toml).  [the built-in workload]",
+)
 MachineFile = option(
     str,
     "FILE",
@@ -96,16 +95,11 @@ MachineFile = option(
     "--machines",
 )
 Seed = option(int, "N", "Random seed, 0 or more.  [0]")
-EngineName = Annotated[
-    dict[str, str] | None,
-    typer.Option(
-        "--engine",
-        metavar="NAME",
-        parser=lambda name: {"name": name},  # a key of the table [engine]
-        help="Engine in place of --workers: processes:N, dask:N or slurm:N with N workers, or a Dask "
-        "scheduler, dask:tls://HOST:PORT, or dask-insecure:tcp://HOST:PORT without TLS.  [processes]",
-    ),
-]
+EngineName = name_in_table(
+    "Engine in place of --workers: processes:N, dask:N or slurm:N with N workers, or a Dask scheduler, "
+    "dask:tls://HOST:PORT, or dask-insecure:tcp://HOST:PORT without TLS.  [processes]",
+    "--engine",
+)
 
 
 def _raise_limits(limits: list[str] | None) -> list[str] | None:

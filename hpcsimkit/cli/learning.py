@@ -5,11 +5,9 @@ from __future__ import annotations
 import sys
 from os.path import relpath
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
-
-from hpcsimkit.cli.declaring import examples, option, switch
+from hpcsimkit.cli.declaring import argument, examples, option, switch
 from hpcsimkit.cli.flags import (
     OF_CLUSTERS,
     OF_JOBS,
@@ -21,8 +19,8 @@ from hpcsimkit.cli.flags import (
     results_in,
     takes,
 )
-from hpcsimkit.cli.naming import allowed_code
 from hpcsimkit.cli.output import QUIET, RESULTS, say, say_results
+from hpcsimkit.experiments.consent import allowed_code, experiment_of
 
 
 @examples(
@@ -32,6 +30,12 @@ from hpcsimkit.cli.output import QUIET, RESULTS, say, say_results
     "train KTH-SP2.swf.gz --algorithm a2c --steps 200000",
 )
 @takes(
+    source=argument(
+        Path | None,
+        "FILE",
+        "Path of a training file (.toml), or of a log to train on with default settings.  "
+        "[the built-in workload]",
+    ),
     algorithm=option(str, "NAME", "Learning algorithm: ppo, a2c, pg ...  [ppo]"),
     total_timesteps=option(
         int,
@@ -45,20 +49,7 @@ from hpcsimkit.cli.output import QUIET, RESULTS, say, say_results
     resume=switch("--resume", "Resume an interrupted training in the results folder."),
     overwrite=Overwrite,
 )
-def train(
-    source: Annotated[
-        Path | None,
-        typer.Argument(
-            metavar="FILE",
-            help="Path of a training file (.toml), or of a log to train on with default settings.  "
-            "[the built-in workload]",
-        ),
-    ] = None,
-    *,
-    resume: bool,
-    overwrite: bool,
-    **options: Any,
-) -> None:
+def train(*, source: Path | None, resume: bool, overwrite: bool, **options: Any) -> None:
     """Train an agent for a seat of a scheduler.
 
     A seat is a decision point, such as the order of the jobs or the placement. Shows the progress,
@@ -96,6 +87,13 @@ def train(
     "evaluate agent/best.hpcsim KTH-SP2.swf.gz -p fcfs+easy -p saf+easy --sequences 100 --jobs 1000",
 )
 @takes(
+    model=argument(str, "MODEL", "Path of a trained agent (.hpcsim)."),
+    source=argument(
+        str | None,
+        "LOG",
+        "Path of a log (SWF, job table in CSV, output of sacct --parsable2 and others; plain or .gz).  "
+        "[the built-in workload]",
+    ),
     policies=option(
         list[str],
         "NAME",
@@ -127,21 +125,7 @@ def train(
     resume=Resume,
     overwrite=Overwrite,
 )
-def evaluate(
-    model: Annotated[str, typer.Argument(metavar="MODEL", help="Path of a trained agent (.hpcsim).")],
-    source: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="LOG",
-            help="Path of a log (SWF, job table in CSV, output of sacct --parsable2 and others; plain or "
-            ".gz).  [the built-in workload]",
-        ),
-    ] = None,
-    *,
-    resume: bool,
-    overwrite: bool,
-    **settings: Any,
-) -> None:
+def evaluate(*, resume: bool, overwrite: bool, **settings: Any) -> None:
     """Compare an agent with heuristics on sampled job sequences.
 
     All policies, the heuristic behind the agent's seat, and a random agent on that seat are simulated on the
@@ -158,13 +142,11 @@ def evaluate(
     from hpcsimkit.experiments.progress import show_runs
     from hpcsimkit.experiments.questions.evaluate import EvaluationRun
 
-    flags = {name: value for name, value in settings.items() if name in Evaluation.model_fields}
-    given = {"model": model, "log": source, "allow_code": allowed_code(settings)}
-    evaluation = Evaluation.of_flags({**flags, **given})
+    evaluation = experiment_of(Evaluation, settings)
     contest = Contest(evaluation, evaluation.source().workload())
     about = filter(None, [contest.about, contest.warning])
     say(*loaded(contest.workload, contest.source.cluster), *about)
-    usual = RESULTS / f"{Path(model).stem}-on-{contest.workload.name}"
+    usual = RESULTS / f"{Path(evaluation.model).stem}-on-{contest.workload.name}"
     run = EvaluationRun(contest, evaluation.out or next_free(usual, resume=resume), command=sys.orig_argv)
     with show_runs(
         {task.name: task.size for task in run.question.tasks}, "sequences", quiet=QUIET.get()

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
-
-from hpcsimkit.cli.declaring import examples, option
+from hpcsimkit.cli.declaring import examples, former, option
 from hpcsimkit.cli.flags import OF_JOBS, OF_RUNS, Overwrite, Source, of, results_in, takes
-from hpcsimkit.cli.naming import experiment_of
 from hpcsimkit.cli.output import QUIET, RESULTS, say, say_results
 from hpcsimkit.errors import UsageError
+from hpcsimkit.experiments.consent import experiment_of
 from hpcsimkit.io.printable import warn
 
 OF_SLURM = (
@@ -20,8 +18,8 @@ OF_SLURM = (
     "accounts, and both loops for --beside as-configured only"
 )
 
-FORMER = typer.Option(hidden=True)
-"""Option of version 1.0 without effect."""
+FORMER = {"evaluations": int, "choose_from": int, "guard": bool, "perfect": bool, "collect": str}
+"""Kinds of options of version 1.0 without effect."""
 
 
 @examples(
@@ -33,6 +31,7 @@ FORMER = typer.Option(hidden=True)
     "compare KTH-SP2.swf.gz -p fcfs+easy -p learned:my-scheduler/policy.json",
 )
 @takes(
+    source=Source,
     times=option(
         list[float],
         "N",
@@ -76,18 +75,9 @@ FORMER = typer.Option(hidden=True)
         "machines", "partitions", "slurm", "partition_column", "placement", "workers", "allow_code", *OF_RUNS
     ),
     overwrite=Overwrite,
+    **{name: former(kind) for name, kind in FORMER.items()},
 )
-def learn(
-    source: Source = None,
-    *,
-    evaluations: Annotated[int | None, FORMER] = None,
-    choose_from: Annotated[int | None, FORMER] = None,
-    guard: Annotated[bool, FORMER] = False,
-    perfect: Annotated[bool, FORMER] = False,
-    collect: Annotated[str | None, FORMER] = None,
-    overwrite: bool,
-    **settings: Any,
-) -> None:
+def learn(*, overwrite: bool, collect: str | None, **settings: Any) -> None:
     """Choose a policy for a cluster on the past of its log, and test it on later weeks.
 
     Simulates rules with EASY, and the recipe predicted-aging, with and without a guard of long waits and with
@@ -104,11 +94,9 @@ def learn(
 
     if collect is not None:
         raise UsageError("--collect is gone: reproduce winning LOGS measures policies over logs")
-    former = {"evaluations": evaluations, "choose-from": choose_from, "guard": guard, "perfect": perfect}
-    given = [f"--{name}" for name, value in former.items() if value]
-    if given:
+    if given := [f"--{name.replace('_', '-')}" for name in FORMER if settings.get(name)]:
         warn(f"{', '.join(given)}: without effect; learn searches no parameters any more")
-    study_settings = experiment_of(Learning, {"source": source, **settings, "out": None})
+    study_settings = experiment_of(Learning, {**settings, "out": None})
     workload = study_settings.workload()
     say(*loaded(workload, study_settings.cluster), *[OF_SLURM] * (study_settings.slurm is not None))
     place = Path(settings["out"] or RESULTS / f"{workload.name}-learned")

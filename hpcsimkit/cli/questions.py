@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
-
-from hpcsimkit.cli.declaring import examples, option, switch
+from hpcsimkit.cli.declaring import argument, examples, option, switch
 from hpcsimkit.cli.flags import OF_CLUSTERS, OF_JOBS, OF_RUNS, Overwrite, Source, results_in, takes
-from hpcsimkit.cli.naming import experiment_of
 from hpcsimkit.cli.output import QUIET, RESULTS, say, say_results
 from hpcsimkit.errors import UsageError
+from hpcsimkit.experiments.consent import experiment_of
 from hpcsimkit.io.units import is_whole_number
 
 if TYPE_CHECKING:
@@ -30,8 +28,8 @@ def _of_policy(role: str = "that schedules the jobs") -> Any:
 
 
 def _common(usual: str) -> dict[str, Any]:
-    """Return the options of all questions; by default the results folder has a usual name."""
-    return {"out": results_in(usual), "overwrite": Overwrite}
+    """Return the log and options of all questions; by default the results folder has a usual name."""
+    return {"source": Source, "out": results_in(usual), "overwrite": Overwrite}
 
 
 @examples(
@@ -47,7 +45,7 @@ def _common(usual: str) -> dict[str, Any]:
         float,
         "SECONDS",
         "Difference of two waits up to which they are equal, such as the interval of the recorded "
-        "scheduler.  [--period, or 60]",
+        "scheduler.  [scheduling interval, or 60]",
         least=0,
     ),
     calibrate=switch(
@@ -59,7 +57,7 @@ def _common(usual: str) -> dict[str, Any]:
     ),
     **_common("<log>-validated"),
 )
-def validate(source: Source = None, *, tolerance: float | None, calibrate: bool, **options: Any) -> None:
+def validate(*, tolerance: float | None, calibrate: bool, **options: Any) -> None:
     """Compare a simulation with the recorded schedule.
 
     Simulates a policy on a log with recorded waits. Prints the error of the start times, and the waits by
@@ -73,7 +71,7 @@ def validate(source: Source = None, *, tolerance: float | None, calibrate: bool,
     from hpcsimkit.experiments.questions.calibrate import CalibrationQuestion
     from hpcsimkit.experiments.questions.validate import ValidationQuestion
 
-    case = _case({"source": source, **options})
+    case = _case(options)
     kind, usual = (CalibrationQuestion, "calibrated") if calibrate else (ValidationQuestion, "validated")
     _answer(kind(case=case, tolerance=tolerance), f"{case.jobs.name}-{usual}", options)
 
@@ -93,7 +91,7 @@ def validate(source: Source = None, *, tolerance: float | None, calibrate: bool,
     ),
     **_common("<log>-predicted"),
 )
-def predict(source: Source = None, *, predictor: list[str] | None, **options: Any) -> None:
+def predict(*, predictor: list[str] | None, **options: Any) -> None:
     """Measure the accuracy of run-time predictions.
 
     Schedules a log with a policy. Each predictor predicts each job when it arrives and learns from it when it
@@ -102,7 +100,7 @@ def predict(source: Source = None, *, predictor: list[str] | None, **options: An
     """
     from hpcsimkit.experiments.questions.predict import PREDICTORS, PredictionQuestion
 
-    case = _case({"source": source, **options})
+    case = _case(options)
     question = PredictionQuestion(case=case, predictors=predictor or PREDICTORS)
     _answer(question, f"{case.jobs.name}-predicted", options)
 
@@ -128,7 +126,7 @@ def predict(source: Source = None, *, predictor: list[str] | None, **options: An
     policy=_of_policy("before the change"),
     **_common("<log>-what-if"),
 )
-def what_if(source: Source = None, *, changes: list[str] | None, **options: Any) -> None:
+def what_if(*, changes: list[str] | None, **options: Any) -> None:
     """Measure the effect of a change of the cluster.
 
     Simulates the same jobs before and after changes of the cluster, of its partitions, of their orders, or
@@ -140,7 +138,7 @@ def what_if(source: Source = None, *, changes: list[str] | None, **options: Any)
     if not changes:
         raise UsageError("at least one change is needed, such as --set gpu.nodes+=20")
     named = [text.partition("=")[2] for text in changes]
-    case = _case({"source": source, "named": named, **options}, every=True)
+    case = _case({**options, "named": named}, every=True)
     try:
         question = ChangeQuestion(case=case, changes=changes)
     except UsageError as error:
@@ -154,22 +152,15 @@ def what_if(source: Source = None, *, changes: list[str] | None, **options: Any)
 )
 @takes(
     *(*OF_JOBS, "allow_code", *OF_RUNS, *OF_ENGINES),
+    inspector=argument(
+        str,
+        "INSPECTOR",
+        "Path of a trained agent (.hpcsim), or name of a policy with an inspector.",
+    ),
     within=option(str, "NAME", "Policy whose selections the agent inspects.  [auto]"),
     **_common("<inspector>-explained"),
 )
-def explain(
-    inspector: Annotated[
-        str,
-        typer.Argument(
-            metavar="INSPECTOR",
-            help="Path of a trained agent (.hpcsim), or name of a policy with an inspector.",
-        ),
-    ],
-    source: Source = None,
-    *,
-    within: str | None,
-    **options: Any,
-) -> None:
+def explain(*, inspector: str, within: str | None, **options: Any) -> None:
     """Analyse the rejections of an inspector.
 
     Schedules a log with it, and compares the distribution of each feature over all decisions with that over
@@ -179,8 +170,7 @@ def explain(
     """
     from hpcsimkit.experiments.questions.explain import ExplanationQuestion, inspecting
 
-    given = {"source": source, "inspector": inspector, "within": within, **options}
-    case = _case(given, inspecting(inspector, within))
+    case = _case({**options, "inspector": inspector, "within": within}, inspecting(inspector, within))
     _answer(ExplanationQuestion(case=case, inspector=inspector), f"{Path(inspector).stem}-explained", options)
 
 
@@ -207,22 +197,17 @@ def explain(
     history=option(str, "LOG", "Log of the jobs that have ended, beside a queue.  [auto]"),
     recorded=switch("--recorded", "Jobs have started until then as the log records, not as simulated."),
     **_common("<log>-advice"),
+    futures=option(int, "N", "Number of simulated futures, 1 or more.", least=1),
+    calibration=option(
+        int, "N", "Number of earlier times at which the windows are calibrated; 0 for none.", least=0
+    ),
 )
 def advise(
-    source: Source = None,
     *,
+    source: Path | None,
     at: str | None,
-    futures: Annotated[
-        int, typer.Option(metavar="N", min=1, help="Number of simulated futures, 1 or more.")
-    ] = 200,
-    calibration: Annotated[
-        int,
-        typer.Option(
-            metavar="N",
-            min=0,
-            help="Number of earlier times at which the windows are calibrated; 0 for none.",
-        ),
-    ] = 40,
+    futures: int = 200,
+    calibration: int = 40,
     requests: list[str] | None,
     queue: str | None,
     history: str | None,
@@ -243,7 +228,7 @@ def advise(
         raise UsageError("--history names the log beside a --queue, in place of a log as the argument")
     if queue is not None and recorded:
         raise UsageError("--recorded is for a log: jobs of a --queue have started as it says")
-    case = _case({"source": source or history or queue, **options})
+    case = _case({**options, "source": source or history or queue})
     when = int(at) if at is not None and is_whole_number(at.removeprefix("-")) else at
     about: dict[str, Any] = {"futures": futures, "calibration": calibration, "requests": requests or ()}
     question = (

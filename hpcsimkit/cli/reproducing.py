@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
-
-from hpcsimkit.cli.declaring import examples, option, switch
+from hpcsimkit.cli.declaring import argument, examples, option, switch
 from hpcsimkit.cli.flags import AllowCode, EngineName, Overwrite, results_in, takes
 from hpcsimkit.cli.output import QUIET, RESULTS, say, say_results
 from hpcsimkit.reproductions.papers import SYSTEMS
@@ -24,6 +22,17 @@ from hpcsimkit.reproductions.papers import SYSTEMS
     "reproduce dras ALCF-Theta-2022.swf.gz SDSC-SP2-1998-4.2-cln.swf.gz --plus",
 )
 @takes(
+    system=argument(
+        str,
+        "SYSTEM",
+        f"Name of the experiment: {', '.join(sorted(SYSTEMS))}; or path of a folder with plan.toml.",
+    ),
+    logs=argument(
+        list[Path] | None,
+        "LOG ...",
+        "Paths of the logs of the experiment; cush needs none, or takes files of job sets (CSV) named "
+        "...sierra... or ...summit...",
+    ),
     quick=switch("--quick", "Run a small version, which takes less than 10 minutes on 2 cores."),
     full=switch(
         "--full",
@@ -51,29 +60,17 @@ from hpcsimkit.reproductions.papers import SYSTEMS
     allow_code=AllowCode,
     out=results_in("<system>"),
     overwrite=Overwrite,
+    seed=option(int, "N", "Random seed, 0 or more."),
 )
 def reproduce(
-    system: Annotated[
-        str,
-        typer.Argument(
-            metavar="SYSTEM",
-            help=f"Name of the experiment: {', '.join(sorted(SYSTEMS))}; or path of a folder with plan.toml.",
-        ),
-    ],
-    logs: Annotated[
-        list[Path] | None,
-        typer.Argument(
-            metavar="LOG ...",
-            help="Paths of the logs of the experiment; cush needs none, or takes files of job sets (CSV) "
-            "named ...sierra... or ...summit...",
-        ),
-    ] = None,
     *,
+    system: str,
+    logs: list[Path] | None,
     quick: bool,
     workers: int | None,
     engine: dict[str, str] | None,
     allow_code: list[str] | None,
-    seed: Annotated[int, typer.Option(metavar="N", help="Random seed, 0 or more.")] = 0,
+    seed: int = 0,
     out: str | None,
     overwrite: bool,
     **flags: Any,
@@ -89,25 +86,17 @@ def reproduce(
     from hpcsimkit.experiments.parts.learner_parts import PACKAGES
 
     require_packages("training", "rl", *PACKAGES)
-    from hpcsimkit.errors import UsageError
     from hpcsimkit.experiments.settings.engine_table import Parallel
     from hpcsimkit.reproductions.plans.planned import reproduction_named
     from hpcsimkit.reproductions.reproduction_run import REPORT, ReproductionRun
     from hpcsimkit.reproductions.targets import targets_table
 
-    if seed < 0:
-        raise UsageError(f"--seed must be greater than or equal to 0, found {seed}")
     parallel = Parallel.of_flags({"workers": workers, "engine": engine})
     kind = reproduction_named(system, allow_code or ())
     system = Path(system).resolve().name if system not in SYSTEMS else system
-    if not logs and kind.needs_logs:
-        raise UsageError(f"{system} needs {kind.logs_needed}")
     chosen = [flag for flag, given in flags.items() if given]
-    for flag in chosen:
-        if flag not in kind.flags:
-            raise UsageError(f"{system} knows no --{flag}")
+    reproduction = kind.asked(system, logs or (), chosen, quick=quick, seed=seed)
     place = Path(out or RESULTS / "-".join([system, *chosen, *["quick"] * quick]))
-    reproduction = kind(logs or (), quick=quick, seed=seed, chosen=chosen)
     named = None if engine is None else parallel.engine_for(0)
     many = workers or os.cpu_count() or 1
     run = ReproductionRun(reproduction, place, system, many if named is None else named.workers, named)

@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import sys
-from os.path import relpath
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
-
-from hpcsimkit.cli.declaring import examples, option, switch
+from hpcsimkit.cli.declaring import examples, name_in_table, option, switch
 from hpcsimkit.cli.flags import OF_EXPERIMENT, NoReport, Source, takes
-from hpcsimkit.cli.naming import experiment_of
 from hpcsimkit.cli.output import QUIET, RESULTS, say
-from hpcsimkit.errors import PartlyFailedError
 from hpcsimkit.io.printable import show
 
 
@@ -25,6 +20,7 @@ from hpcsimkit.io.printable import show
     "sweep --status loads",
 )
 @takes(
+    source=Source,
     axis=option(
         list[str],
         "KEY=VALUES",
@@ -32,15 +28,10 @@ from hpcsimkit.io.printable import show
         "separated by commas, or seed=FIRST:COUNT, or period='4 weeks' for windows of a log; repeat the "
         "option for several.",
     ),
-    question=Annotated[
-        dict[str, str] | None,
-        typer.Option(
-            metavar="NAME",
-            parser=lambda name: {"name": name},  # a key of the table [question]
-            help="Question to ask in each cell: describe, validate, predict, what-if, advise, explain or "
-            "evaluate, with its keys as axes.  [none]",
-        ),
-    ],
+    question=name_in_table(
+        "Question to ask in each cell: describe, validate, predict, what-if, advise, explain or evaluate, "
+        "with its keys as axes.  [none]"
+    ),
     baseline=option(str, "NAME", "Baseline of all comparisons; by default the first policy.  [auto]"),
     shard=option(str, "I/N", "Run only the I-th of N parts of the cells, from 1; see --collect.  [all]"),
     **OF_EXPERIMENT,
@@ -52,8 +43,8 @@ from hpcsimkit.io.printable import show
     no_report=NoReport,
 )
 def sweep(
-    source: Source = None,
     *,
+    source: Path | None,
     collect: bool,
     retry: bool,
     status: Path | None,
@@ -71,29 +62,20 @@ def sweep(
     from hpcsimkit.experiments.progress import show_cells
     from hpcsimkit.experiments.sweep.axes import parsed_axis
     from hpcsimkit.experiments.sweep.results import SweepResults, state_lines
-    from hpcsimkit.experiments.sweep.sweep import Sweep
     from hpcsimkit.experiments.sweep.sweep_run import SweepRun, shard_of
-    from hpcsimkit.experiments.sweep.trainings import TrainingSweep, is_training
+    from hpcsimkit.experiments.sweep.trainings import sweep_of
 
     if status is not None:
         show(*state_lines(SweepResults(status).state()))
         return
     del settings["resume"]  # as every sweep
     axis, shard = settings.pop("axis") or (), shard_of(settings.pop("shard"))
-    axes = dict(map(parsed_axis, axis))
-    report = False if no_report else None
-    found: Sweep | TrainingSweep
-    if source is not None and source.suffix == ".toml" and is_training(source):
-        found = TrainingSweep.of_file(source, settings, axes, report=report)
-    else:
-        values = [value for text in axis for value in text.partition("=")[2].split(",")]
-        named = {"source": source, "named": values, **settings}
-        found = experiment_of(Sweep, named, sweep=axes, report=report)
+    values = [value for text in axis for value in text.partition("=")[2].split(",")]
+    axes, report = dict(map(parsed_axis, axis)), False if no_report else None
+    found = sweep_of({**settings, "source": source, "named": values}, axes, report=report)
     place = found.out or RESULTS / (f"sweep-{source.stem}" if source else "sweep")
     run = SweepRun(found, place, sys.orig_argv, shard=shard, confirmed=yes)
     with show_cells(quiet=QUIET.get() or collect) as tell:
         frame = run.collect() if collect else run.run(retry=retry, tell=tell)
     say(*run.lines(frame, collected=collect))
-    if failed := int((frame["status"] == "failed").sum()):
-        count = f"all {failed}" if failed == len(frame) else f"{failed} of {len(frame)}"
-        raise PartlyFailedError(f"{count} cells failed; reasons are in {relpath(place)}")
+    run.refuse_failed(frame)

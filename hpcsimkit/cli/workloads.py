@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
-
-from hpcsimkit.cli.declaring import examples, option, switch
+from hpcsimkit.cli.declaring import argument, examples, option, switch
 from hpcsimkit.cli.flags import OF_JOBS, Seed, Source, takes
-from hpcsimkit.cli.naming import experiment_of
 from hpcsimkit.cli.output import RESULTS, say
+from hpcsimkit.experiments.consent import experiment_of
 
 
 @examples(
@@ -21,6 +19,7 @@ from hpcsimkit.cli.output import RESULTS, say
 )
 @takes(
     *(*OF_JOBS, "machines", "partitions", "slurm", "partition_column", "allow_code"),
+    source=Source,
     out=option(
         Path,
         "FILE",
@@ -29,7 +28,7 @@ from hpcsimkit.cli.output import RESULTS, say
     ),
     no_picture=switch("--no-picture", "Draw no figure."),
 )
-def describe(source: Source = None, *, out: Path | None, no_picture: bool, **settings: Any) -> None:
+def describe(*, out: Path | None, no_picture: bool, **settings: Any) -> None:
     """Summarise a log, with a figure.
 
     Prints the number of jobs, the machine, the time span, the offered load, the distributions of sizes, run
@@ -39,7 +38,7 @@ def describe(source: Source = None, *, out: Path | None, no_picture: bool, **set
     from hpcsimkit.experiments.comparison.experiment import JobsOfExperiment
     from hpcsimkit.experiments.questions.describe import describe as ask
 
-    answer = ask(experiment_of(JobsOfExperiment, {"source": source, **settings}))
+    answer = ask(experiment_of(JobsOfExperiment, settings))
     say(*answer.lines())
     if no_picture:
         return
@@ -62,16 +61,10 @@ def describe(source: Source = None, *, out: Path | None, no_picture: bool, **set
     jobs=option(int, "N", "Number of jobs, 1 or more.  [5000]"),
     seed=Seed,
     load=option(float, "X", "Offered load, above 0.  [auto]"),
+    out=option(Path, "FILE", "Path of the log: .swf or .swf.gz.", "--out", "-o", required=True),
     no_estimates=switch("--no-estimates", "Set requested times to the run times; model no estimates."),
 )
-def lublin(
-    out: Annotated[
-        Path, typer.Option("--out", "-o", metavar="FILE", help="Path of the log: .swf or .swf.gz.")
-    ],
-    *,
-    no_estimates: bool,
-    **flags: Any,
-) -> None:
+def lublin(*, out: Path, no_estimates: bool, **flags: Any) -> None:
     """Generate a workload by the model of Lublin and Feitelson (2003).
 
     User estimates of run times are modelled too.
@@ -90,30 +83,23 @@ def lublin(
     "generate mimic KTH-SP2.swf.gz --days 60 --divide 4 --jobs 10000 --seed 1 -o x.swf",
 )
 @takes(
+    log=argument(
+        Path, "LOG", "Path of the original log: SWF, job table (CSV), output of sacct --parsable2 and others."
+    ),
+    out=option(
+        Path,
+        "FILE",
+        "Path of the generated log: .swf, .csv (a job table), or .gz.",
+        *("--out", "-o"),
+        required=True,
+    ),
     jobs=option(int, "N", "Number of jobs, 1 or more.  [auto]"),
     seed=Seed,
     days=option(float, "X", "Length of the first part of LOG to model [days], above 0.  [all]"),
     divide=option(int, "N", "Divisor of the cluster size and of all job sizes, which are rounded up.  [1]"),
     picture=option(Path, "FILE", "Path of a figure that compares both logs: .png, .svg or .pdf."),
 )
-def mimic(
-    log: Annotated[
-        Path,
-        typer.Argument(
-            metavar="LOG",
-            help="Path of the original log: SWF, job table (CSV), output of sacct --parsable2 and others.",
-        ),
-    ],
-    out: Annotated[
-        Path,
-        typer.Option(
-            "--out", "-o", metavar="FILE", help="Path of the generated log: .swf, .csv (a job table), or .gz."
-        ),
-    ],
-    *,
-    picture: Path | None,
-    **flags: Any,
-) -> None:
+def mimic(*, log: Path, out: Path, picture: Path | None, **flags: Any) -> None:
     """Generate a statistical clone of a log.
 
     Arrival rates by weekday and hour of the day, and the distributions of sizes, run times and estimates are

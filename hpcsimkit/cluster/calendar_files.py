@@ -40,7 +40,7 @@ from hpcsimkit.cluster.calendar import Calendar, Window
 from hpcsimkit.cluster.scontrol import PAIR, expanded, is_scontrol
 from hpcsimkit.errors import UsageError
 from hpcsimkit.io.documents import toml_tables
-from hpcsimkit.io.files import read_bytes
+from hpcsimkit.io.files import read_utf_8
 from hpcsimkit.io.formats import Format
 from hpcsimkit.jobs.columns import TIME_LIMIT
 
@@ -67,10 +67,7 @@ def read_calendar(path: str | os.PathLike[str]) -> Calendar:
     WorkloadError
         The file cannot be read.
     """
-    try:
-        text = read_bytes(path, Format.CALENDAR, lines=True).decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise UsageError(f"{path}: tables of windows are needed, found no UTF-8 text") from None
+    text = read_utf_8(path, Format.CALENDAR, "tables of windows are needed")
     if is_scontrol(text, FIRST):
         return _of_scontrol(text, path)
     return _calendar(*toml_tables(text, path, "calendar"))

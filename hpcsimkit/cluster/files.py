@@ -41,7 +41,7 @@ from hpcsimkit.cluster.scontrol import NODE, is_scontrol, nodes_of_scontrol
 from hpcsimkit.errors import UsageError, close_words
 from hpcsimkit.io.budget import refuse_beyond
 from hpcsimkit.io.documents import csv_text, toml_values
-from hpcsimkit.io.files import read_bytes, write_bytes
+from hpcsimkit.io.files import read_utf_8, write_bytes
 from hpcsimkit.io.formats import Format
 from hpcsimkit.io.known_formats import named_format
 from hpcsimkit.io.units import MEMORY_UNITS, RESOURCES, memory_bytes, ranked_resources, total_of
@@ -129,17 +129,10 @@ def read_machines(path: str | os.PathLike[str], kind: type[MachinesT]) -> Machin
     WorkloadError
         The file cannot be read.
     """
-    text = _text(path)
+    text = read_utf_8(path, Format.MACHINES, "a table of machines is needed")
     if Path(path).suffix == ".toml":
         return _from_toml(path, text, kind)
     return machines_of_scontrol(path, text, kind) if is_scontrol(text, NODE) else _from_csv(path, text, kind)
-
-
-def _text(path: str | os.PathLike[str]) -> str:
-    try:
-        return read_bytes(path, Format.MACHINES, lines=True).decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise UsageError(f"{path}: a table of machines is needed, found no UTF-8 text") from None
 
 
 def machines_of_scontrol(path: str | os.PathLike[str], text: str, kind: type[MachinesT]) -> MachinesT:

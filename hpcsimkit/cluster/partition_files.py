@@ -30,7 +30,7 @@ from hpcsimkit.cluster.partitions import Partition, Partitions
 from hpcsimkit.cluster.scontrol import is_scontrol, tables_of_scontrol
 from hpcsimkit.errors import UsageError
 from hpcsimkit.io.documents import toml_tables
-from hpcsimkit.io.files import read_bytes
+from hpcsimkit.io.files import read_utf_8
 from hpcsimkit.io.formats import Format
 
 __all__ = ["partitions_of_tables", "read_partitions"]
@@ -59,10 +59,7 @@ def read_partitions(
     WorkloadError
         The file cannot be read.
     """
-    try:
-        text = read_bytes(path, Format.PARTITIONS, lines=True).decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise UsageError(f"{path}: tables of partitions are needed, found no UTF-8 text") from None
+    text = read_utf_8(path, Format.PARTITIONS, "tables of partitions are needed")
     if is_scontrol(text):
         found = tables_of_scontrol(text, path, machines=None if machines is None else machines.names)
         read = _partitions(found.tables, found.places, machines, column, f"{path}: ")

@@ -41,7 +41,7 @@ TOLD: list[str] = []
 """The reason why this process does not use its folder, once it is told."""
 
 
-class CacheFolder:
+class PrivateFiles:
     """Folder of files that are executed, so that only those of the user count.
 
     The checksum in each file shows damage, not intent: what protects the files are their owner and

@@ -9,7 +9,7 @@ from typing import Any, TypeVar, cast
 
 import numba
 
-from hpcsimkit.compiled.cache_folder import CacheFolder
+from hpcsimkit.compiled.cache_folder import PrivateFiles
 from hpcsimkit.compiled.toolchain import is_tested
 
 
@@ -94,7 +94,7 @@ def entry(
         compiling()
     else:
         compiler = "ours" if "pipeline_class" in OPTIONS else "stock"
-        compiled._cache = Kept(function, CacheFolder(folder), compiler, compiling)
+        compiled._cache = Kept(function, PrivateFiles(folder), compiler, compiling)
     return cast(FunctionT, compiled)
 
 

@@ -13,7 +13,7 @@ from numba.core.caching import _Cache
 from numba.core.compiler import CompileResult
 from numba.core.serialize import dumps
 
-from hpcsimkit.compiled.cache_folder import CacheFolder
+from hpcsimkit.compiled.cache_folder import PrivateFiles
 
 
 class Kept(_Cache):
@@ -26,7 +26,7 @@ class Kept(_Cache):
     ----------
     function : callable
         The function.
-    folder : CacheFolder
+    folder : PrivateFiles
         The folder, which belongs to this version of the function and of all that it calls.
     compiler : str
         Name of the compiler.
@@ -37,7 +37,7 @@ class Kept(_Cache):
     def __init__(
         self,
         function: Callable[..., Any],
-        folder: CacheFolder,
+        folder: PrivateFiles,
         compiler: str,
         compiling: Callable[[], None],
     ) -> None:

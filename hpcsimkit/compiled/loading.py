@@ -8,7 +8,7 @@ from collections.abc import Callable
 from threading import Lock
 from typing import Any
 
-from hpcsimkit.compiled.cache_folder import CACHE, CacheFolder
+from hpcsimkit.compiled.cache_folder import CACHE, PrivateFiles
 from hpcsimkit.compiled.toolchain import is_tested
 
 IN_THE_KERNEL = 1e-5
@@ -84,7 +84,7 @@ BESIDE_JOBS = 100
 
 def is_compiled(kind: str) -> bool:
     """Return whether the simulator for a kind of policy has been compiled on this machine."""
-    return CacheFolder(CACHE / kind).has_files()
+    return PrivateFiles(CACHE / kind).has_files()
 
 
 def least_jobs(kind: str) -> int:

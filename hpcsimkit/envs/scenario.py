@@ -45,8 +45,8 @@ class Scenario:
     >>> w = Workload({"submit_time": [0, 1], "run_time": [9, 4], "nodes": [3, 2]}, machine_size=4)
     >>> Scenario(w).simulation(Pipeline()).run().start_time.tolist()
     [0, 9]
-    >>> Scenario(w).changed(period=5).simulation(Pipeline()).run().start_time.tolist()
-    [0, 10]
+    >>> Scenario(w).changed(cluster=5).simulation(Pipeline()).run().start_time.tolist()
+    [0, 1]
     """
 
     workload: Workload

@@ -22,7 +22,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
-from hpcsimkit.errors import StorageError, WorkloadError
+from hpcsimkit.errors import StorageError, UsageError, WorkloadError
 from hpcsimkit.io.budget import beyond, limit_of, refuse_beyond
 from hpcsimkit.io.formats import Format
 
@@ -127,6 +127,40 @@ def read_bytes(path: str | os.PathLike[str], form: Format, *, lines: bool = Fals
     for part in _parts(path, _LineCount(path) if lines else None):
         content.write(part)
     return _as_utf_8(content.getvalue()) if lines else content.getvalue()
+
+
+def read_utf_8(path: str | os.PathLike[str], form: Format, needed: str) -> str:
+    """Return the text of a file, read by :func:`read_bytes` in lines.
+
+    Parameters
+    ----------
+    path : str or path
+        Path of the file.
+    form : Format
+        Format of the file.
+    needed : str
+        Words on what is needed, with which the message on other files begins.
+
+    Raises
+    ------
+    UsageError
+        The file is not in UTF-8, nor in UTF-16 with a byte-order mark.
+    WorkloadError
+        The file cannot be read.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     file = Path(folder) / "machines.csv"
+    ...     _ = file.write_bytes(BYTE_ORDER_MARK + b"CPUs")
+    ...     read_utf_8(file, Format.MACHINES, "a table is needed")
+    'CPUs'
+    """
+    try:
+        return read_bytes(path, form, lines=True).decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise UsageError(f"{path}: {needed}, found no UTF-8 text") from None
 
 
 def _as_utf_8(content: bytes) -> bytes:

@@ -63,8 +63,13 @@ class EventOrder(Parameters, ABC):
     name: str
     """Name of the rules, such as ``"textbook"``."""
 
-    unsupported: tuple[str, ...] = ()
-    """Parameters of a simulation that these rules do not support."""
+    known: tuple[str, ...] | None = None
+    """Options of a run that these rules know, by field of a setup; by default all, those to come too."""
+
+    @classmethod
+    def knows(cls, option: str) -> bool:
+        """Return whether these rules know an option of a run."""
+        return cls.known is None or option in cls.known
 
     def reset(self, run: OrderedRun) -> None:
         """Prepare the run's own copy before the first event."""
@@ -188,18 +193,7 @@ class DirlabOrder(EventOrder):
     """
 
     name = "dirlab"
-    unsupported = (
-        "dependencies",
-        "gates",
-        "licenses",
-        "calendar",
-        "outages",
-        "restart",
-        "period",
-        "service_time",
-        "begun",
-        "begin_at",
-    )
+    known = ("cluster", "seed", "walltime", "event_order", "simulator")
 
     def __init__(self, following: int | None = None) -> None:
         self.following = following

@@ -92,7 +92,8 @@ class Past:
         if not ledger.waits(row):
             return State(ledger.state[row]) not in NOT_YET
         job, allocation = system.jobs[row], self._begun.allocations.get(row)
-        if job not in system.queue:  # of another partition
+        is_here = job in system.queue  # else it waits in another partition
+        if not is_here:
             return True
         if start < system.now and not self._begun.before:
             raise self._does_not_fit(start, row, system)

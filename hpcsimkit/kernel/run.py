@@ -486,7 +486,7 @@ class Run(Scheduler):
 
     def on_test(self, job: Job) -> None:
         """Schedule the stop of a job that has just begun its test, which is as long as its estimate says."""
-        if "outages" in self.events.unsupported:
+        if not self.events.knows("outages"):
             raise UsageError(f"job {job.id}: the rules {self.events.name!r} stop no jobs")
         row = job.index
         attempt = job, self._attempts[row]
@@ -513,7 +513,7 @@ class Run(Scheduler):
 
     def on_stop(self, job: Job, why: Outcome, requeue: bool, delay: int) -> None:
         """Stop a running job, which returns to the queue unless it is lost."""
-        if "outages" in self.events.unsupported:
+        if not self.events.knows("outages"):
             raise UsageError(f"job {job.id}: the rules {self.events.name!r} stop no jobs")
         ledger, row, now = self.ledger, job.index, self.system.now
         progress = self._progress(job, why)
@@ -558,7 +558,7 @@ class Run(Scheduler):
 
     def on_suspend(self, job: Job, allocation: Allocation) -> None:
         """Record that a job has been suspended; its end that was to come is void."""
-        if "outages" in self.events.unsupported:
+        if not self.events.knows("outages"):
             raise UsageError(f"job {job.id}: the rules {self.events.name!r} suspend no jobs")
         ledger, row = self.ledger, job.index
         elapsed = ledger.ran_before(row) + self.system.now - ledger.starts[row]

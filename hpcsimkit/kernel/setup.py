@@ -349,8 +349,9 @@ class Setup:
                 raise UsageError(f"{name} needs {option.needs}, found {value!r}")
         self._check_objects()
         self.restart.check()
-        for name in self.event_order.unsupported:
-            self._refuse(name, f"the rules {self.event_order.name!r} know no {name}")
+        for name in OPTIONS:
+            if not self.event_order.knows(name):
+                self._refuse(name, f"the rules {self.event_order.name!r} know no {name}")
         if self.begun is not None and self.begin_at is not None:
             raise UsageError("one of 'begun' and 'begin_at' is needed, both are given")
         if self.begun is not None or self.begin_at is not None:

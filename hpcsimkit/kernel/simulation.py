@@ -75,7 +75,7 @@ class Simulation:
         All options of the run at once, in place of `cluster` and `options`.
     **options
         The options of the run: fields of :class:`~hpcsimkit.kernel.setup.Setup`, such as ``seed``,
-        ``walltime`` and ``period``.
+        ``walltime`` and ``restart``.
 
     Raises
     ------

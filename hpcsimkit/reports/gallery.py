@@ -199,7 +199,7 @@ def _gantt(results: plots.Results) -> Picture:
         f"Each rectangle is a job: as wide as its time, {LANES if names else 'as high as its nodes'}; "
         "blank is idle. Ready jobs started when their turn came, reserved ones after having been the blocked "
         f"job, backfilled ones past it.{STOPS if any(map(_stops, shown.values())) else ''}",
-        f"{_period(first.workload, begin, end)}, in which {jobs:,} jobs are submitted: "
+        f"{_time_span(first.workload, begin, end)}, in which {jobs:,} jobs are submitted: "
         f"{'the whole run' if end >= last else STRETCH}. "
         f"{COMPLEMENTS if names else COUNTED} Jobs shorter than a 400th of the window are drawn that long."
         f"{left_out}",
@@ -250,8 +250,8 @@ def _fairness(results: plots.Results) -> Picture | None:
     )
 
 
-def _period(workload: Workload, begin: int, end: int) -> str:
-    """Return a period of a log's clock as the beginning of a sentence: dates, or seconds."""
+def _time_span(workload: Workload, begin: int, end: int) -> str:
+    """Return a time span of a log's clock as the beginning of a sentence: dates, or seconds."""
     calendar = calendar_of(workload)
     if calendar is None:
         return f"Seconds {begin:,} to {end:,} of the log's clock"

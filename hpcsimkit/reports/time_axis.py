@@ -74,6 +74,6 @@ class TimeAxis(NamedTuple):
             named.ConciseDateFormatter(locator, tz=self.calendar.zone, show_offset=False)
         )
         days = [f"{date:%-d %b %Y}" for date in self.calendar.dates([int(self.begin), int(self.end)])]
-        period, clock = " to ".join(dict.fromkeys(days)), self.calendar.label
-        fits = LETTER * len(period + clock) < width_of(ax)
-        ax.set_xlabel(f"{period},{' ' if fits else chr(10)}{clock}", loc="left")
+        span, clock = " to ".join(dict.fromkeys(days)), self.calendar.label
+        fits = LETTER * len(span + clock) < width_of(ax)
+        ax.set_xlabel(f"{span},{' ' if fits else chr(10)}{clock}", loc="left")

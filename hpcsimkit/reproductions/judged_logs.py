@@ -11,16 +11,22 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from hpcsimkit.engine.results_folder import file_name
+from hpcsimkit.engine.task import Task, Tell
 from hpcsimkit.envs.scenario import Scenario
 from hpcsimkit.errors import UsageError
+from hpcsimkit.experiments.comparison.case import Ended
 from hpcsimkit.experiments.console import grouped
 from hpcsimkit.experiments.learn.periods import WEEK, Periods
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.pipeline import Pipeline
+from hpcsimkit.kernel.setup import Setup
 from hpcsimkit.policies import EASY
 from hpcsimkit.reproductions.plans.logs import Logs, each_once, name_among
+from hpcsimkit.reproductions.plans.parts import KIT
 from hpcsimkit.reproductions.plans.plan import BY_FILE
 from hpcsimkit.reproductions.sequences import SequenceSet
+from hpcsimkit.results.result import Result
 from hpcsimkit.workloads import read_swf
 
 REFERENCE = Pipeline(backfiller=EASY())
@@ -140,6 +146,83 @@ class JudgedLog:
     def load_in_words(self) -> str:
         """The factor of the load in words."""
         return "its own load" if self.load == 1 else f"{self.load:.2f} times its load"
+
+
+@dataclass(frozen=True)
+class JudgedLogs(Logs):
+    """The logs of a measurement."""
+
+    @cached_property
+    def all(self) -> Sequence[JudgedLog]:
+        """Logs in the given order, each once."""
+        return each_once([JudgedLog(path, self.scale.weeks) for path in self.paths])
+
+    @cached_property
+    def counted(self) -> Sequence[JudgedLog]:
+        """Logs in a stable state."""
+        return [log for log in self.all if not log.reason_left_out]
+
+
+class Judged(Task):
+    """Simulation of a policy on a whole log, of which the last third is judged.
+
+    Parameters
+    ----------
+    log : JudgedLog
+        The log.
+    policy : str
+        Name of a policy of the kit.
+    seed : int
+        Random seed of the run.
+    """
+
+    kind = "simulation"
+
+    def __init__(self, log: JudgedLog, policy: str, seed: int) -> None:
+        self.log = log
+        self.policy = policy
+        self.seed = seed
+
+    @property
+    def name(self) -> str:
+        """Log and policy."""
+        return f"{self.log.name}-{file_name(self.policy)}"
+
+    @property
+    def size(self) -> int:
+        """Number of jobs."""
+        return len(self.log.jobs)
+
+    def inputs(self) -> Any:
+        """Return the jobs, the policy and the seed."""
+        return {"jobs": self.log.jobs, "policy": KIT.policy_named(self.policy), "seed": self.seed}
+
+    def run(self, folder: Path, tell: Tell) -> Any:
+        """Simulate, and return sums over the blocks of the judged jobs."""
+        scenario, policy = Scenario(self.log.jobs, Setup(seed=self.seed)), KIT.policy_named(self.policy)
+        result = scenario.simulation(policy, [Ended(tell)]).run()
+        judged = self.log.judged
+
+        def sums(values: NDArray[np.float64]) -> list[float]:
+            return np.bincount(self.log.block, values[judged]).tolist()
+
+        return {
+            "slowdown": sums(result.bounded_slowdown()),
+            "wait": sums(result.wait_time),
+            "jobs": np.bincount(self.log.block).tolist(),
+            "longest": float(result.wait_time[judged].max()),
+            "lost": lost_share(result, judged),
+            "schedule_sha256": result.hash,
+        }
+
+
+def lost_share(result: Result, jobs: NDArray[np.bool_]) -> float:
+    """Return the lost work of some jobs as a share of their work."""
+    if result.attempts is None:
+        return 0.0
+    workload = result.workload
+    work = float((workload.run_time * workload.size)[jobs].sum())
+    return float(result.attempts.lost_work(workload)[jobs].sum()) / work
 
 
 LEARN_FROM = 0.75

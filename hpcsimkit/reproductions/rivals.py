@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,6 +49,16 @@ RULES: Mapping[str, Pipeline] = {
     "SJF/conservative": Pipeline(SJF(), backfiller=Conservative()),
 }
 """Heuristics of hpcsimkit. EASY tries candidates in queue order, unless another order is given."""
+
+
+def rules_without(names: Collection[str]) -> list[tuple[str, Pipeline]]:
+    """Return the heuristics of hpcsimkit with their names, but for some.
+
+    >>> len(rules_without(["FCFS/EASY", "SJF/EASY"])) == len(RULES) - 2
+    True
+    """
+    return [(name, rule) for name, rule in RULES.items() if name not in names]
+
 
 Floats = NDArray[np.float64]
 Columns = Mapping[str, tuple[str, float]]

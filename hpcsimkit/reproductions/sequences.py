@@ -6,7 +6,7 @@ import copy
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -134,6 +134,17 @@ class Contestant:
         return policy
 
 
+class Measuring(Protocol):
+    """Function that simulates a policy and returns the measures of the run."""
+
+    @property
+    def names(self) -> Sequence[str]:
+        """Names of the measures."""
+
+    def __call__(self, scenario: Scenario, policy: Policy) -> Mapping[str, float]:
+        """Return the measures by name."""
+
+
 @dataclass(frozen=True)
 class Meeting(Task):
     """Runs of a policy on all sequences of a set; the outcome has a list of values for each measure.
@@ -157,6 +168,8 @@ class Meeting(Task):
         Metrics of a run, of :data:`~hpcsimkit.results.metrics.METRICS`. Default: `MEASURES`.
     warmup : float
         Time after the first submission before which no job counts in metrics [s]. Default: 0.
+    measuring : Measuring, optional
+        Measures of a run in place of metrics and reservations.
 
     Examples
     --------
@@ -180,6 +193,7 @@ class Meeting(Task):
     draws: int = 1
     names: Sequence[str] = MEASURES
     warmup: float = 0
+    measuring: Measuring | None = None
 
     @property
     def name(self) -> str:
@@ -195,11 +209,18 @@ class Meeting(Task):
     @property
     def size(self) -> int:
         """Number of decisions, one for each job and run."""
-        return self.draws * self.sequences.jobs
+        return len(self.seeds) * self.sequences.jobs
+
+    @property
+    def seeds(self) -> Sequence[int]:
+        """Random seed of each run on the first sequence."""
+        return [self.seed + SEEDS_APART * draw for draw in range(self.draws)]
 
     @property
     def measures(self) -> tuple[str, ...]:
         """Keys of the outcome."""
+        if self.measuring is not None:
+            return tuple(self.measuring.names)
         return (*self.names, *OF_PROMISES * self.promises)
 
     @property
@@ -221,15 +242,16 @@ class Meeting(Task):
             "measures": self.measures,
             "draws": self.draws,
             "warmup": self.warmup,
+            "measuring": self.measuring,
         }
 
     def run(self, folder: Path, tell: Tell) -> Any:
         """Simulate."""
         policy, done = self.contestant.scheduler(folder.parent), 0
         outcomes: list[dict[str, list[float]]] = []
-        for draw in range(self.draws):
+        for seed in self.seeds:
             outcomes.append({name: [] for name in self.measures})
-            for scenario in self._scenarios(self.seed + SEEDS_APART * draw):
+            for scenario in self._scenarios(seed):
                 for name, value in self._measured(scenario, policy).items():
                     outcomes[-1][name].append(float(value))
                 done += len(scenario.workload)
@@ -243,8 +265,10 @@ class Meeting(Task):
             is_textbook = self.contestant.rules == "textbook"
             yield seeded.changed(event_order=TextbookOrder()) if is_textbook else seeded
 
-    def _measured(self, scenario: Scenario, policy: Policy) -> dict[str, float]:
+    def _measured(self, scenario: Scenario, policy: Policy) -> Mapping[str, float]:
         """Return the measures of a run."""
+        if self.measuring is not None:
+            return self.measuring(scenario, policy)
         promises = Promises()
         result = scenario.simulation(policy, [promises] * self.promises).run()
         found = measure(result, names=self.names, warmup=self.warmup)

@@ -165,6 +165,21 @@ class Attempts:
         """Return the number of attempts of each job, int64, shape (jobs,)."""
         return np.bincount(self.job, minlength=jobs)
 
+    def lost_work(self, workload: Workload) -> Integers:
+        """Return the lost work of each job [node-seconds, or those of the first resource].
+
+        It is int64, shape (jobs,).
+
+        >>> from hpcsimkit.jobs.workload import Workload
+        >>> jobs = Workload({"submit_time": [0, 0], "run_time": [9, 4], "nodes": [1, 2]}, machine_size=2)
+        >>> attempts = Attempts.of([Attempt(1, 0, 0, 5, 1, Outcome.FAILED, 3, 2, 2)])
+        >>> attempts.lost_work(jobs).tolist()
+        [0, 4]
+        """
+        found = np.zeros(len(workload), dtype=np.int64)
+        np.add.at(found, self.job, self.lost * workload.size[self.job])
+        return found
+
     def to_frame(self, workload: Workload) -> pandas.DataFrame:
         """Return a table with one row per attempt.
 

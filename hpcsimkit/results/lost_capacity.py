@@ -39,7 +39,7 @@ class Spans(NamedTuple):
         return Spans(*map(np.concatenate, zip(self, others, strict=True)))
 
     def within(self, begin: int, stop: int) -> Spans:
-        """Return the jobs with their times moved into a period."""
+        """Return the jobs with their times moved into a window."""
         submit, start, end = (np.clip(column, begin, stop) for column in self[:3])
         return Spans(submit, start, end, self.nodes)
 
@@ -54,7 +54,7 @@ def lost_capacity(jobs: Spans, size: int, begin: int, stop: int) -> float:
     size : int
         Number of nodes.
     begin, stop : int
-        Limits of the period [s], within that from the first submission to the last end.
+        Limits of the time span [s], within that from the first submission to the last end.
 
     Examples
     --------
@@ -74,7 +74,7 @@ def lost_capacity(jobs: Spans, size: int, begin: int, stop: int) -> float:
 
 
 def _windows(jobs: Spans, begin: int, stop: int) -> Iterator[tuple[int, int, Spans]]:
-    """Yield periods that follow each other, with the jobs that wait or run in each.
+    """Yield windows that follow each other, with the jobs that wait or run in each.
 
     At least as many jobs are submitted in a window as were left by the one before, so that a job is in two
     windows on average, at most.
@@ -91,7 +91,7 @@ def _windows(jobs: Spans, begin: int, stop: int) -> Iterator[tuple[int, int, Spa
 
 
 def _lost(jobs: Spans, size: int, begin: int, stop: int) -> float:
-    """Return the lost capacity of a period in which all times are."""
+    """Return the lost capacity of a window in which all times are."""
     instants, place = _instants(np.concatenate([[begin], jobs.start, jobs.end]))
     of_start, of_end = np.split(place[1:], 2)
     change = np.zeros(len(instants), dtype=np.int64)

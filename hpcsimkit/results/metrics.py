@@ -37,14 +37,14 @@ Quantity = Callable[[Result], NDArray[np.float64]]
 
 @dataclass(frozen=True, eq=False)
 class Selection:
-    """The jobs and the period over which metrics are computed.
+    """The jobs and the time span over which metrics are computed.
 
     Attributes
     ----------
     jobs : array of bool, shape (jobs,)
         Mask of the selected jobs, by submission time.
     begin, end : int
-        Limits of the selected period [s of the log's clock].
+        Limits of the selected time span [s of the log's clock].
     """
 
     jobs: NDArray[np.bool_]
@@ -105,13 +105,13 @@ def select(result: Result, *, warmup: float = 0, cooldown: float = 0) -> Selecti
 
     Jobs are selected if they were submitted between `warmup` seconds after the first submission and
     `cooldown` seconds before the last one; system metrics (utilisation, loss of capacity) cover only this
-    period. With ``cooldown=0`` the period lasts until the last job end. In a run that begins within a log,
-    the first submission is the first one from its beginning on.
+    time span. With ``cooldown=0`` it lasts until the last job end. In a run that begins within a log, the
+    first submission is the first one from its beginning on.
 
     Raises
     ------
     UsageError
-        A duration is negative, or the remaining period is empty.
+        A duration is negative, or the remaining time span is empty.
     """
     for name, seconds in (("warmup", warmup), ("cooldown", cooldown)):
         if not 0 <= seconds < float("inf"):
@@ -154,7 +154,7 @@ def measure(
     Raises
     ------
     UsageError
-        A name is unknown, or the trimmed period is empty.
+        A name is unknown, or the trimmed time span is empty.
 
     Examples
     --------
@@ -501,7 +501,7 @@ def _restarts(result: Result, selection: Selection) -> float:
 
 
 def _share_of_attempts(seconds: Callable[[Attempts], Integers]) -> Function:
-    """Return the metric of seconds of attempts that end in the period."""
+    """Return the metric of seconds of attempts that end in the time span."""
 
     def function(result: Result, selection: Selection) -> float:
         attempts = result.attempts

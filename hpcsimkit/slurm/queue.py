@@ -160,8 +160,8 @@ class Waiting:
 
         Fair shares by account and user take the place of those of the run.
         """
-        period = self._profile.priority.calc_period
-        last = now - (now - self._begin) % period
+        interval = self._profile.priority.calc_period
+        last = now - (now - self._begin) % interval
         due = last != self._at
         if due:
             self._at = last
@@ -172,8 +172,8 @@ class Waiting:
 
     def next_calculation(self, now: int) -> int:
         """Return the time at which priorities are computed anew [s]."""
-        period = self._profile.priority.calc_period
-        return self._begin + ((now - self._begin) // period + 1) * period
+        interval = self._profile.priority.calc_period
+        return self._begin + ((now - self._begin) // interval + 1) * interval
 
     def priorities(self, rows: Integers, parts: Integers) -> Integers:
         """Return the priorities of jobs in partitions, as of the last calculation."""

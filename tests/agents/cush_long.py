@@ -12,13 +12,14 @@ from typing import Any
 import numpy as np
 
 from hpcsimkit.agents.agent import Agent
+from hpcsimkit.agents.cush.measurements import NTAT
 from hpcsimkit.agents.cush.problem import CushProblem
 from hpcsimkit.agents.cush.trainer import CushSettings, CushTrainer
 from hpcsimkit.agents.cush.training import AGENTS
 from hpcsimkit.envs.scenario import Scenario
 from hpcsimkit.kernel.policy import Policy
 from hpcsimkit.policies import SJF, BreadthFirst, SuitsKind
-from hpcsimkit.reproductions.cush.own import NTAT, Trial
+from hpcsimkit.reproductions.cush.own import Trial
 from hpcsimkit.results.metrics import measure
 
 SETTINGS = CushSettings(epochs=5000, style_learning_rate=2e-3)

@@ -12,7 +12,7 @@ from typing import Any
 
 from hpcsimkit.agents.agent import Agent
 from hpcsimkit.agents.dras.measurements import Validation
-from hpcsimkit.agents.dras.settings import dras_environment
+from hpcsimkit.agents.dras.settings import dras_environment, settings_for
 from hpcsimkit.agents.rlscheduler.encoder import WaitingJobs
 from hpcsimkit.agents.rlscheduler.seat import scheduling_seat
 from hpcsimkit.agents.rlscheduler.settings import PUBLISHED, SLOTS, scheduling_environment
@@ -23,7 +23,7 @@ from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.kernel.policy import Policy
 from hpcsimkit.policies import EASY, SJF
 from hpcsimkit.reports.figures import DAY, HOUR
-from hpcsimkit.reproductions.dras.own import MonthlyLog, episodes, settings
+from hpcsimkit.reproductions.dras.own import MonthlyLog, episodes
 from hpcsimkit.reproductions.learners import Learner, trained_agent
 from hpcsimkit.reproductions.plans.planned import reproduction_named
 from hpcsimkit.results.metrics import measure
@@ -74,7 +74,7 @@ def generic(log: str) -> Agent:
 def customised(log: MonthlyLog) -> Policy:
     """Return DRAS-PG of the log's own past, the best snapshot in the month to choose by."""
     env = dras_environment(episodes(log, PHASES), log.nodes, log.longest_time, objective=log.objective)
-    own: Any = settings("dras-pg", log.nodes, log.reward_scale)
+    own: Any = settings_for("dras-pg", log.nodes, log.reward_scale)
     validate = Validation(log.month, env.policy, env.reward)
     about: dict[str, Any] = {"validate": validate, "validate_every": 1, "attempts": 100}
     own = replace(own, total_timesteps=log.decisions)

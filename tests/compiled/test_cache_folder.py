@@ -122,7 +122,7 @@ def test_a_folder_that_others_may_have_written(
     assert the_file(folder).read_bytes() == content
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith(f"hpcsimkit: the compiled simulator is compiled anew: {guarded} {reason}")
-    assert not cache_folder.CacheFolder(folder).has_files()
+    assert not cache_folder.PrivateFiles(folder).has_files()
 
 
 def _of_another(about: os.stat_result) -> os.stat_result:
@@ -140,7 +140,7 @@ def test_a_file_of_another_user(
     real = os.fstat
     with monkeypatch.context() as patch:
         patch.setattr(os, "fstat", lambda descriptor: _of_another(real(descriptor)))
-        assert cache_folder.CacheFolder(folder).read(the_file(folder).stem) is None
+        assert cache_folder.PrivateFiles(folder).read(the_file(folder).stem) is None
     (line,) = capsys.readouterr().err.splitlines()
     assert f"{the_file(folder)} belongs to user {os.geteuid() + 1}" in line
     assert loaded(folder)

@@ -15,7 +15,15 @@ import numpy as np
 import pytest
 
 from hpcsimkit import Workload
-from hpcsimkit.agents.cush.classes import SUMS, suited_sums
+from hpcsimkit.agents.cush.measurements import (
+    NTAT,
+    REWARD,
+    SUMS,
+    WAIT,
+    Measured,
+    mean_return,
+    suited_sums,
+)
 from hpcsimkit.agents.cush.problem import CushProblem
 from hpcsimkit.agents.cush.trainer import CushSettings, CushTrainer
 from hpcsimkit.agents.cush.training import AGENTS
@@ -24,17 +32,12 @@ from hpcsimkit.errors import UsageError
 from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.policies import SJF, BreadthFirst, DepthFirst, SuitsKind
 from hpcsimkit.reproductions.cush.own import (
-    NTAT,
-    REWARD,
-    WAIT,
     CushLearner,
     OwnReproduction,
     PlusTrials,
-    Run,
     Trial,
     Trials,
     learned_from,
-    mean_return,
 )
 from hpcsimkit.reproductions.learners import Training
 from hpcsimkit.reproductions.plans.comparisons import Comparison, Workshop
@@ -43,7 +46,7 @@ from hpcsimkit.reproductions.plans.parts import Parts
 from hpcsimkit.reproductions.plans.plan import RowPlan
 from hpcsimkit.reproductions.plans.planned import PaperReproduction, reproduction_named
 from hpcsimkit.reproductions.scores import Joined, Scores
-from hpcsimkit.reproductions.sequences import Contestant, SequenceSet
+from hpcsimkit.reproductions.sequences import Contestant, Meeting, SequenceSet
 from hpcsimkit.reproductions.targets import Target
 from hpcsimkit.workloads import CushJobSets
 
@@ -271,6 +274,11 @@ def test_files_that_do_not_do(tmp_path: Path, name: str, row: str, words: str) -
 # --- who meets -----------------------------------------------------------------------------------------
 
 
+def run_of(who: Contestant, sets: SequenceSet, seed: int = 0, draws: int = 1) -> Meeting:
+    """Return the runs of a policy with the measures of the paper."""
+    return Meeting(who, sets, seed, draws=draws, measuring=Measured())
+
+
 def draws(run: Any) -> int:
     """Return the number of runs on each job set."""
     return int(run.draws)
@@ -348,7 +356,7 @@ def test_what_a_training_depends_on() -> None:
     ]  # fmt: skip
     assert len({fingerprint(Training(each).inputs()) for each in others_taught}) == 4
     runs = [
-        Run(each, SequenceSet("", SMALL.scenarios(np.random.default_rng(1), 1)))
+        run_of(each, SequenceSet("", SMALL.scenarios(np.random.default_rng(1), 1)))
         for learner in others[:2]
         for each in both(learner)
     ]
@@ -371,7 +379,7 @@ def test_heuristics_on_the_reference_sets(system: str, shared: Path, tmp_path: P
     assert given.problem.system == system
     found = {}
     for method in heuristics(CushProblem(system=given.problem.system)):
-        found[method.name] = Run(method, given.given, draws=10 if "Rand" in method.name else 1).run(
+        found[method.name] = run_of(method, given.given, draws=10 if "Rand" in method.name else 1).run(
             tmp_path, nobody
         )
     compared = 0
@@ -449,7 +457,7 @@ def placed_well(found: Mapping[str, Any]) -> list[float]:
 def test_placements_that_suit(placement: object, suited: tuple[float, float], tmp_path: Path) -> None:
     method = Contestant("x", SMALL.pipeline(SJF(), placement), "textbook", sample=False)
     sets = SequenceSet("some", SMALL.scenarios(np.random.default_rng(1), 4))
-    found = Run(method, sets).run(tmp_path, nobody)
+    found = run_of(method, sets).run(tmp_path, nobody)
     assert placed_well(found) == [100 * each for each in suited]
 
 
@@ -465,7 +473,7 @@ def test_agents_take_both_seats(tmp_path: Path) -> None:
     assert (greedy.name, drawing_one.name) == (f"{CUSH} 1", f"{CUSH} 1, drawn")
     sets = SequenceSet("some", SMALL.scenarios(np.random.default_rng(1), 3))
     for method in (greedy, drawing_one):
-        assert placed_well(Run(method, sets).run(tmp_path / "run", nobody)) == [0, 100]
+        assert placed_well(run_of(method, sets).run(tmp_path / "run", nobody)) == [0, 100]
     assert isinstance(greedy.policy, Pipeline) and greedy.policy.placement.open, "it is as it was"
 
 
@@ -473,8 +481,8 @@ def test_who_draws_is_run_several_times(tmp_path: Path) -> None:
     problem, told = CushProblem(), list[int]()
     method = next(each for each in heuristics(problem) if each.name == "Rand DF")
     sets = SequenceSet("some", problem.scenarios(np.random.default_rng(1), 2))
-    runs = [Run(method, sets, seed).run(tmp_path, nobody)[WAIT] for seed in (3, 1003)]
-    both = Run(method, sets, 3, draws=2)
+    runs = [run_of(method, sets, seed).run(tmp_path, nobody)[WAIT] for seed in (3, 1003)]
+    both = run_of(method, sets, 3, draws=2)
     assert both.run(tmp_path, told.append)[WAIT] == pytest.approx(np.mean(runs, axis=0).tolist())
     assert runs[0] != runs[1]
     assert told == [20, 40, 60, 80] and both.size == 80
@@ -594,7 +602,7 @@ class Kept:
     def __init__(self, values: Mapping[str, Sequence[float]]) -> None:
         self.values = values
 
-    def outcome(self, task: Run) -> dict[str, list[float]]:
+    def outcome(self, task: Meeting) -> dict[str, list[float]]:
         return {NTAT: list(self.values[task.contestant.name])}
 
 

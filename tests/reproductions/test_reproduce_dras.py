@@ -13,6 +13,7 @@ import pytest
 
 from hpcsimkit import Pipeline, Workload
 from hpcsimkit.agents.agent import Agent
+from hpcsimkit.agents.dras.measurements import LARGEST_WAIT, METRICS, RESERVES, REWARD, longest_large_wait
 from hpcsimkit.agents.seats import with_agent
 from hpcsimkit.agents.spaces.rewards import Capability
 from hpcsimkit.agents.training.catalogue import trainer_named
@@ -23,16 +24,10 @@ from hpcsimkit.kernel.decision import External
 from hpcsimkit.policies.one_seat.two_level import TwoLevel
 from hpcsimkit.reproductions.cells import spread_cell
 from hpcsimkit.reproductions.dras.own import (
-    LARGEST_WAIT,
-    MEASURED,
     MONTH,
-    RESERVES,
-    REWARD,
     MonthlyLog,
     OwnFindings,
     in_full_size,
-    longest_large_wait,
-    outside,
 )
 from hpcsimkit.reproductions.judged_logs import LearningLog, LearningLogs
 from hpcsimkit.reproductions.learners import Learner
@@ -40,6 +35,7 @@ from hpcsimkit.reproductions.plans.comparisons import Comparison
 from hpcsimkit.reproductions.plans.logs import PaperLogs
 from hpcsimkit.reproductions.plans.parts import Parts
 from hpcsimkit.reproductions.plans.planned import reproduction_named
+from hpcsimkit.reproductions.rivals import rules_without
 from hpcsimkit.reproductions.scores import VALIDATION, Scores
 from hpcsimkit.reproductions.sequences import Contestant, Meeting, SequenceSet
 from hpcsimkit.reproductions.targets import Target
@@ -56,6 +52,11 @@ FCFS, OPTIMIZATION, CHANCE = "FCFS/EASY", "Optimization", "Random, two levels"
 ADDED_RULES = ("SJF/EASY", CHANCE, "Shortest, two levels", "Largest, two levels")
 ADDED_AGENTS = ("DRAS-DQL, paid for short waits", "Evolved, two levels")
 SLOTS = [f"Slot {slot}, two levels" for slot in TINY["slots"]]
+
+
+def outside() -> list[str]:
+    """Return the heuristics of the kit that the page has no rows for."""
+    return [name for name, _ in rules_without(["FCFS/EASY", "SJF/EASY"])]
 
 
 def trace_of(path: Path, seed: int = 0, *, full: bool = False) -> MonthlyLog:
@@ -190,9 +191,8 @@ def test_everybody_meets_and_rivals_are_paid_as_agents(paper: Any) -> None:
     pg = [f"{name} {number}" for name in ("DRAS-PG", "DRAS-PG, drawn") for number in (1, 2)]
     agents = ["Decima-PG 1", *pg, *(f"{name} 1" for name in ADDED_AGENTS)]
     assert list(test.meetings) == [*rivals, *agents]
-    paid = {
-        name: run.reward.reserved for name, run in test.meetings.items() if isinstance(run.reward, Capability)
-    }
+    rewards = {name: run.measuring.reward(run.contestant.policy) for name, run in test.meetings.items()}
+    paid = {name: each.reserved for name, each in rewards.items() if isinstance(each, Capability)}
     assert paid == {
         name: name in (FCFS, *ADDED_RULES, *SLOTS, *outside(), *agents[1:]) for name in (*rivals, *agents)
     }
@@ -273,7 +273,7 @@ def family(
 ) -> dict[str, list[float]]:
     """Mean waits [h] by seed, maximum waits [d] and validation rewards; the largest jobs wait half as long."""
     days = [DAY * each for each in longest or [1.0] * len(waits)]
-    found = {name: [1.0] * len(waits) for name in (*MEASURED, REWARD, RESERVES)}
+    found = {name: [1.0] * len(waits) for name in (*METRICS, REWARD, RESERVES)}
     found |= {"mean_wait_time": [HOUR * each for each in waits], "max_wait_time": days}
     return {
         **found,

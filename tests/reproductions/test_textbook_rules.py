@@ -27,6 +27,7 @@ from hpcsimkit.policies import EASY, F1, SJF
 from hpcsimkit.policies.predictions import LastTwo, ShortestPredicted
 from hpcsimkit.reproductions import learners as frame
 from hpcsimkit.reproductions.learners import Training, learning_curve_of, trained_agent
+from hpcsimkit.reproductions.partners import SeatLearner, TogetherLearner
 from hpcsimkit.reproductions.plans.comparisons import Comparison as Contest
 from hpcsimkit.reproductions.plans.findings import PaperFindings
 from hpcsimkit.reproductions.plans.logs import PaperLog, PaperLogs
@@ -38,8 +39,6 @@ from hpcsimkit.reproductions.targets import Target
 from hpcsimkit.reproductions.templates import rendered
 from hpcsimkit.reproductions.textbook_rules.own import (
     JOBS,
-    SeatLearner,
-    TogetherLearner,
     both_seats,
     heuristic,
 )

@@ -10,10 +10,9 @@ import pytest
 
 from hpcsimkit.errors import UsageError
 from hpcsimkit.jobs.workload import Workload
-from hpcsimkit.reproductions.judged_logs import JudgedLog
+from hpcsimkit.reproductions.judged_logs import JudgedLog, lost_share
 from hpcsimkit.reproductions.plans.planned import reproduction_named
 from hpcsimkit.reproductions.reproduction_run import ReproductionRun
-from hpcsimkit.reproductions.winning.own import _lost
 from hpcsimkit.reproductions.winning.statistics import Blocks, pooled
 from hpcsimkit.results.attempts import Attempt, Attempts, Outcome
 from hpcsimkit.results.result import Result
@@ -105,8 +104,8 @@ def test_lost_work_is_a_share_of_the_work_of_the_same_jobs() -> None:
     result = Result(
         jobs, "x", 4, *map(np.array, ([0, 0], [0, 130], [100, 430], [1, 1], [False] * 2)), attempts=attempts
     )
-    assert _lost(result, np.array([False, True])) == pytest.approx(60 / 600)
-    assert _lost(result, np.array([True, False])) == 0
+    assert lost_share(result, np.array([False, True])) == pytest.approx(60 / 600)
+    assert lost_share(result, np.array([True, False])) == 0
 
 
 @pytest.mark.slow

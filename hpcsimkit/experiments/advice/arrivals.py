@@ -54,17 +54,17 @@ class PastArrivals:
             Rows of past jobs, and the times at which they are submitted again [s], after `at`.
         """
         first = int(self._submit[0]) if len(self._submit) else at
-        period = next((each for each in (WEEK, DAY) if at - first >= each), at - first)
-        if period < DAY:
-            horizon = min(horizon, int(period * rng.random()))
+        cycle = next((each for each in (WEEK, DAY) if at - first >= each), at - first)
+        if cycle < DAY:
+            horizon = min(horizon, int(cycle * rng.random()))
         rows: list[Integers] = []
         times: list[Integers] = []
         begin = at
-        while begin < at + horizon and period >= SHORTEST:
-            least = (begin - at) // period + 1  # whole periods back to known submissions
-            most = max((begin - first) // period, least)
-            back = period * int(rng.integers(least, min(most, least + RECENT - 1) + 1))
-            until = min(begin + period, at + horizon)
+        while begin < at + horizon and cycle >= SHORTEST:
+            least = (begin - at) // cycle + 1  # whole cycles back to known submissions
+            most = max((begin - first) // cycle, least)
+            back = cycle * int(rng.integers(least, min(most, least + RECENT - 1) + 1))
+            until = min(begin + cycle, at + horizon)
             low, high = np.searchsorted(self._submit, [begin - back, until - back], side="right")
             rows.append(self._order[low:high])
             times.append(self._submit[low:high] + back)

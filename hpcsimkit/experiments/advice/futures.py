@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from hpcsimkit.cluster.closures import Closures
 from hpcsimkit.cluster.partitions import Partitions
+from hpcsimkit.envs.scenario import Scenario
 from hpcsimkit.experiments.advice.arrivals import DAY, PastArrivals
 from hpcsimkit.experiments.advice.live import OPEN
 from hpcsimkit.experiments.advice.run_times import PastRunTimes
@@ -22,7 +23,6 @@ from hpcsimkit.kernel.begun import Begun, begun_of
 from hpcsimkit.kernel.job_gates import BeginTimes
 from hpcsimkit.kernel.parameters import parts
 from hpcsimkit.kernel.policy import Estimator, Order, Policy
-from hpcsimkit.kernel.simulation import Simulation
 from hpcsimkit.kernel.simulators import taking
 from hpcsimkit.kernel.stage import Hearing
 from hpcsimkit.kernel.system import System
@@ -145,7 +145,7 @@ class Futures:
         if type(policy) is not SlurmScheduler or not isinstance(cluster, Partitions):
             return None
         setup = replace(self.case.setup, begin_at=None, simulator="auto")
-        if taking(Simulation(self._jobs, policy, setup=setup)) is None:
+        if taking(Scenario(self._jobs, setup).simulation(policy)) is None:
             return None
         from hpcsimkit.compiled.slurm_futures import SlurmFutures
 
@@ -355,7 +355,7 @@ class Futures:
         """
         jobs = self._again(moment, run_time, rows, submit_time)
         setup = replace(self.case.setup, begun=begun, begin_at=None, simulator="auto")
-        return Simulation(jobs, policy, setup=setup, name=self.case.name).run()
+        return Scenario(jobs, setup).simulation(policy, name=self.case.name).run()
 
     def _again(self, moment: Moment, run_time: Integers, rows: Integers, submit_time: Integers) -> Workload:
         """Return the jobs of one future; those of the past run for as long as their last attempts did.

@@ -76,7 +76,7 @@ class Case:
     @classmethod
     def of(
         cls,
-        workload: Asked,
+        workload: Asked | Case,
         policy: GivenPolicy,
         cluster: AnyCluster | int | None = None,
         *,
@@ -88,9 +88,9 @@ class Case:
 
         Parameters
         ----------
-        workload : Workload, path or Experiment, optional
+        workload : Workload, path, Experiment or Case, optional
             Jobs, path of a log, or an experiment or the path of its TOML file, which has options of its own;
-            by default the built-in workload.
+            by default the built-in workload. Or a case, for which nothing else counts.
         policy : str, Policy or Stage
             Name of a policy, the policy, or a stage of a pipeline with no other one.
         cluster : Cluster or int, optional
@@ -107,6 +107,8 @@ class Case:
         UsageError
             A name or an option is unknown, or options are given beside an experiment.
         """
+        if isinstance(workload, Case):
+            return workload
         source = settings_of(workload, cluster, options)
         own = isinstance(workload, Workload)
         setup = setup_of(cluster, options)

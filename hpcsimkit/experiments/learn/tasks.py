@@ -39,7 +39,7 @@ LOST = "lost"
 class Simulated(Task):
     """Simulation of a policy as it would run: it knows only the past.
 
-    `part` is the name of the period that the jobs cover, for the name of the task.
+    `part` is the name of the part of the log that the jobs are, for the name of the task.
     """
 
     kind = "simulation"
@@ -52,7 +52,7 @@ class Simulated(Task):
 
     @property
     def name(self) -> str:
-        """Period and policy."""
+        """Part of the log and policy."""
         return f"{self.part}-{file_name(self.policy)}"
 
     @property
@@ -122,11 +122,9 @@ class Simulated(Task):
 
 def _lost(result: Result) -> NDArray[np.float64]:
     """Return the lost work of each job [node-seconds, or those of the first resource]."""
-    jobs, found = len(result.workload), result.attempts
-    if found is None:
-        return np.zeros(jobs)
-    lost = (found.lost * result.workload.size[found.job]).astype(np.float64)
-    return np.bincount(found.job, lost, jobs).astype(np.float64)
+    if result.attempts is None:
+        return np.zeros(len(result.workload))
+    return result.attempts.lost_work(result.workload).astype(np.float64)
 
 
 def _where(result: Result) -> dict[str, NDArray[Any]]:

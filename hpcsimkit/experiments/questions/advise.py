@@ -332,7 +332,7 @@ class AdviceQuestion(OfCases):
                 raise UsageError(f"advise: {key} is not supported")
         if not self.case.setup.restart.plain:
             raise UsageError("advise: restart is not supported")
-        if "begun" in self.case.setup.event_order.unsupported:
+        if not self.case.setup.event_order.knows("begun"):
             name = self.case.setup.event_order.name
             raise UsageError(f"advise: the semantics {name!r} are not supported")
         self.second  # noqa: B018 - an invalid time is an error here
@@ -645,7 +645,7 @@ def advise(  # noqa: PLR0913 - all but the first three are keywords
     >>> found.table[["job_id", "as_requested", "start_time"]].values.tolist()
     [['2', 90, 60], ['3', 180, 120]]
     """
-    case = workload if isinstance(workload, Case) else Case.of(workload, policy, cluster, **options)
+    case = Case.of(workload, policy, cluster, **options)
     about: dict[str, Any] = {"futures": futures, "calibration": calibration, "requests": requests}
     question = (
         AdviceQuestion.of_queue(case, queue, at, **about)

@@ -164,6 +164,6 @@ def predict(
     >>> answer.table["mean absolute error [s]"].tolist()[0]
     15.0
     """
-    case = workload if isinstance(workload, Case) else Case.of(workload, policy, cluster, **options)
+    case = Case.of(workload, policy, cluster, **options)
     found: Predicted = ask(PredictionQuestion(case=case, predictors=predictors), engine)
     return found

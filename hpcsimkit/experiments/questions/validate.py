@@ -215,6 +215,6 @@ def validate(
     >>> validate(recorded, "fcfs").validation.grade
     'good'
     """
-    case = workload if isinstance(workload, Case) else Case.of(workload, policy, cluster, **options)
+    case = Case.of(workload, policy, cluster, **options)
     found: Validated = ask(ValidationQuestion(case=case, tolerance=tolerance), engine)
     return found

@@ -491,9 +491,7 @@ def what_if(
     >>> what_if(jobs, ["nodes+=1"]).table[["before", "after"]].values.tolist()
     [[50.0, 0.0]]
     """
-    case = (
-        workload if isinstance(workload, Case) else Case.of(workload, policy, cluster, every=True, **options)
-    )
+    case = Case.of(workload, policy, cluster, every=True, **options)
     found: WhatIf = ask(ChangeQuestion(case=case, changes=changes), engine)
     return found
 

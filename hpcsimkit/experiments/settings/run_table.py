@@ -33,9 +33,9 @@ class _Consistent(Table):
     @model_validator(mode="after")
     def _known_to_the_rules(self) -> Self:
         rules = getattr(self, "semantics")  # noqa: B009 - a generated field
-        for name in EVENT_ORDERS[rules].unsupported:
-            key = OPTIONS[name].key
-            if key is not None and getattr(self, key):
+        for name, option in OPTIONS.items():
+            key = option.key
+            if key is not None and getattr(self, key) and not EVENT_ORDERS[rules].knows(name):
                 raise ValueError(f"{key!r} is not known to the rules {rules!r}")
         return self
 

@@ -40,7 +40,7 @@ class ObjectSweep:
         Policies by name.
     axes : mapping of str to sequence
         Values of ``load_factor``, by which loads are multiplied, and of options of a run:
-        fields of :class:`~hpcsimkit.kernel.setup.Setup`, such as ``seed``, ``period`` and ``cluster``.
+        fields of :class:`~hpcsimkit.kernel.setup.Setup`, such as ``seed``, ``walltime`` and ``cluster``.
     setup : Setup
         Other options of all runs.
     metrics : sequence of str, optional

@@ -212,7 +212,7 @@ class Sweep(Experiment):
             Policies, as in :func:`~hpcsimkit.experiments.questions.compare.compare`.
         axes : mapping of str to iterable, optional
             Values of ``load_factor``, by which loads are multiplied, and of options of a run: fields of
-            :class:`~hpcsimkit.kernel.setup.Setup`, such as ``seed``, ``period`` and ``cluster``.
+            :class:`~hpcsimkit.kernel.setup.Setup`, such as ``seed``, ``walltime`` and ``cluster``.
         metrics : iterable of str, optional
             Names of the metrics; by default all.
         **options

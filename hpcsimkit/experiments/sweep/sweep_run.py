@@ -19,7 +19,7 @@ from hpcsimkit.engine.results_folder import PROVENANCE, WHOLE, ResultsFolder, he
 from hpcsimkit.engine.runner import perform
 from hpcsimkit.engine.store import Store
 from hpcsimkit.engine.task import Task
-from hpcsimkit.errors import StorageError, UsageError
+from hpcsimkit.errors import PartlyFailedError, StorageError, UsageError
 from hpcsimkit.experiments.comparison.policy_run import arrow_table, load_writers, write_tables
 from hpcsimkit.experiments.console import grouped
 from hpcsimkit.experiments.source import UNDECISIVE
@@ -207,6 +207,18 @@ class SweepRun:
                 yield text
         yield from results.remarks()
         yield f"results: {os.path.relpath(self.place)}/{REPORT if report else f'{CELLS}.csv'}"
+
+    def refuse_failed(self, frame: pandas.DataFrame) -> None:
+        """Raise an error if cells of a table failed.
+
+        Raises
+        ------
+        PartlyFailedError
+            Some cells or all of them failed.
+        """
+        if failed := int((frame["status"] == "failed").sum()):
+            count = f"all {failed}" if failed == len(frame) else f"{failed} of {len(frame)}"
+            raise PartlyFailedError(f"{count} cells failed; reasons are in {os.path.relpath(self.place)}")
 
     def _plan(self) -> list[Cell]:
         """Return all cells.

@@ -16,11 +16,13 @@ from hpcsimkit.engine.results_folder import PROVENANCE
 from hpcsimkit.engine.task import Tell
 from hpcsimkit.errors import UsageError, nearest
 from hpcsimkit.experiments.comparison.experiment import Experiment
+from hpcsimkit.experiments.consent import experiment_of
 from hpcsimkit.experiments.settings.checked_table import Problem, Table
 from hpcsimkit.experiments.settings.engine_table import Parallel
 from hpcsimkit.experiments.settings.toml_lines import toml_text
 from hpcsimkit.experiments.sweep.axes import POLICY, REPLICATES, Axis, counted
 from hpcsimkit.experiments.sweep.cell import Cell
+from hpcsimkit.experiments.sweep.sweep import Sweep
 from hpcsimkit.experiments.training.training import Training
 from hpcsimkit.io.documents import json_record, toml_values
 from hpcsimkit.io.files import read_bytes
@@ -217,6 +219,17 @@ def _label(values: Mapping[str, Any]) -> str:
     'algorithm a2c, slots 4'
     """
     return ", ".join(f"{name.rpartition('.')[2]} {value}" for name, value in values.items())
+
+
+def sweep_of(
+    arguments: Mapping[str, Any], axes: Mapping[str, Any], *, report: bool | None
+) -> Sweep | TrainingSweep:
+    """Return the sweep defined by the arguments of a command: of trainings, if its file is one."""
+    source = arguments["source"]
+    if source is None or source.suffix != ".toml" or not is_training(source):
+        return experiment_of(Sweep, arguments, sweep=axes, report=report)
+    flags = {name: value for name, value in arguments.items() if name not in ("source", "named")}
+    return TrainingSweep.of_file(source, flags, axes, report=report)
 
 
 def is_training(file: Path) -> bool:

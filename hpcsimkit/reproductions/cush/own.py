@@ -1,4 +1,4 @@
-"""Parts of CuSH alone: job sets, agents on two seats, and the measures of their runs."""
+"""Parts of CuSH alone: job sets, agents on two seats, and the choice between their actions."""
 
 from __future__ import annotations
 
@@ -11,14 +11,12 @@ from typing import Any, Literal, Self
 import numpy as np
 
 from hpcsimkit.agents.agent import Agent
-from hpcsimkit.agents.cush.classes import SUMS, suited_sums
+from hpcsimkit.agents.cush.measurements import NTAT
 from hpcsimkit.agents.cush.problem import CushProblem
-from hpcsimkit.agents.cush.returns import job_selector_returns, local_rewards
 from hpcsimkit.agents.cush.taught import TaughtSettings
 from hpcsimkit.agents.cush.trainer import CushSettings
 from hpcsimkit.agents.cush.training import AGENTS, GamesSettings, GamesTrainer
 from hpcsimkit.agents.training.catalogue import trainer_named
-from hpcsimkit.agents.training.learning_curve import Report
 from hpcsimkit.cluster.machines import Machines
 from hpcsimkit.engine.store import Store
 from hpcsimkit.engine.task import Tell
@@ -26,15 +24,12 @@ from hpcsimkit.envs.scenario import Scenario
 from hpcsimkit.errors import UsageError
 from hpcsimkit.kernel.pipeline import Pipeline
 from hpcsimkit.kernel.policy import Policy
-from hpcsimkit.kernel.system import System
 from hpcsimkit.reproductions.plans.catalogue import part
-from hpcsimkit.reproductions.plans.comparisons import Comparison, runs_by_use
+from hpcsimkit.reproductions.plans.comparisons import Comparison
 from hpcsimkit.reproductions.plans.logs import Logs, each_once, name_among
 from hpcsimkit.reproductions.plans.planned import PaperReproduction
-from hpcsimkit.reproductions.rivals import Field
 from hpcsimkit.reproductions.scores import Scores
-from hpcsimkit.reproductions.sequences import Meeting, SequenceSet
-from hpcsimkit.results.metrics import measure
+from hpcsimkit.reproductions.sequences import SequenceSet
 from hpcsimkit.workloads import read_log
 from hpcsimkit.workloads.models.cush import (
     CORES,
@@ -48,26 +43,11 @@ from hpcsimkit.workloads.models.cush import (
 PROBLEM, PAPER, TAUGHT = CushProblem(), CushSettings(), TaughtSettings()
 """Problem and settings as the reports state them."""
 
-NTAT, WAIT, REWARD = "mean_ntat", "mean_wait_time", "reward"
-
-COLUMNS = {"NTAT": NTAT, "wait": WAIT, "rewards": REWARD}
-"""Measures of tables, by heading."""
-
-MEASURED = (NTAT, WAIT, "mean_response_time")
-"""Measures of each run, of :data:`~hpcsimkit.results.metrics.METRICS`; `REWARD` is the mean return."""
-
 VALIDATION, UNSEEN = 101, 102
 """Keys of the random streams for validation and test sets; trainings use other streams."""
 
 LOG_NAMES = {"openb": "openb", "philly": "Philly"}
 """Names of logs in tables, by the beginning of the file name."""
-
-DECISIONS = 30
-"""Approximate number of decisions with a choice of the job selector in a simulation."""
-
-EVOLVES_FASTER, TAUGHT_SLOWER = 2, 6
-"""Ratio of decisions per second in cross-entropy training to those in CuSH's training, and of the time of a
-decision in imitation learning to one in CuSH's: hardly any states recur."""
 
 # --- job sets -------------------------------------------------------------------------------------------
 
@@ -255,16 +235,9 @@ class CushLearner:
         return self.problem.pipeline()
 
     @property
-    def _epoch(self) -> int:
-        """Approximate number of decisions of an epoch, or of others that take as long."""
-        slower = TAUGHT_SLOWER if isinstance(self.settings, TaughtSettings) else 1
-        return self.settings.job_sets * self.settings.simulations * DECISIONS * slower
-
-    @property
     def size(self) -> int:
         """Approximate number of training decisions, or of others that take as long; the expert's included."""
-        expert = getattr(self.settings, "teacher_timesteps", 0) // EVOLVES_FASTER
-        return int(self.settings.epochs * self._epoch + expert)
+        return self.settings.decisions
 
     @property
     def _trainer(self) -> GamesTrainer:
@@ -273,12 +246,7 @@ class CushLearner:
 
     def train(self, folder: Path, tell: Tell) -> Agent:
         """Train, or resume from the folder's checkpoint; return the job selector."""
-
-        def told(report: Report) -> None:
-            left = (self.settings.epochs - report.steps) * self._epoch
-            is_expert = report.of != self.settings.epochs
-            tell(report.steps // EVOLVES_FASTER if is_expert else self.size - left)
-
+        told = lambda report: tell(self.settings.decided(report))  # noqa: E731
         return self._trainer.train(folder, resume=True, tell=told)["order"]
 
     def job_sets(self) -> list[Scenario]:
@@ -299,31 +267,7 @@ def learned_from(learner: CushLearner) -> SequenceSet:
     return SequenceSet(f"{learner.name}-learned", tuple(learner.job_sets()))
 
 
-# --- policies and runs ------------------------------------------------------------------------------------
-
-
-def mean_return(system: System, ntat: float) -> float:
-    """Return the mean return of the decisions of a finished run: "Rewards" of table 1."""
-    returns = job_selector_returns([local_rewards(system)], np.array([ntat]), CushSettings().gamma)
-    return float(returns.mean())
-
-
-@part
-@dataclass(frozen=True)
-class Run(Meeting):
-    """Runs of a policy on job sets: metrics of jobs, returns of the job selector, and sums by class."""
-
-    @property
-    def measures(self) -> tuple[str, ...]:
-        return (*MEASURED, REWARD, *SUMS)
-
-    def _measured(self, scenario: Scenario, policy: Policy) -> dict[str, float]:
-        """Return the measures of a run."""
-        simulation = scenario.simulation(policy)
-        result, system = simulation.run(), simulation.system
-        found = measure(result, names=MEASURED)
-        styles = [system.given(row).style for row in range(len(result))]
-        return {**found, REWARD: mean_return(system, found[NTAT]), **suited_sums(result, styles)}
+# --- reproduction -----------------------------------------------------------------------------------------
 
 
 class OwnReproduction(PaperReproduction):
@@ -351,11 +295,3 @@ class OwnReproduction(PaperReproduction):
                     ways[family] = float(np.mean(best)), float(np.mean(drawn))
                 found[contest.variables["problem"].system] = ways
         return found
-
-    def _field(self, name: str, met: Sequence[Comparison]) -> Field:
-        """Return the field of the comparisons of one table, without sampled actions of CuSH's agents."""
-        known, rules, learned = runs_by_use(
-            met, lambda who, _: "" if who.learner and who.sample else who.name
-        )
-        columns = {heading: (measure, 1.0) for heading, measure in COLUMNS.items()}
-        return Field(name, known, rules, learned, columns)

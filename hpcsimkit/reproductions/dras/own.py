@@ -1,58 +1,36 @@
-"""Parts of DRAS alone: logs split by months, its settings, and the rewards of all policies."""
+"""Parts of DRAS alone: logs split by months, and the pace of large networks."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hpcsimkit.agents.dras.measurements import earned, reserves
-from hpcsimkit.agents.dras.settings import TRAINED, Objective, hidden_of, reward_of
-from hpcsimkit.agents.dras.trainer import DrasSettings
+from hpcsimkit.agents.dras.measurements import LARGE
+from hpcsimkit.agents.dras.settings import TRAINED, Objective
 from hpcsimkit.agents.spaces.episodes import InTurn
-from hpcsimkit.agents.training.catalogue import settings_of, trainer_named
-from hpcsimkit.envs.interfaces import Reward
 from hpcsimkit.envs.scenario import Scenario
 from hpcsimkit.errors import UsageError
 from hpcsimkit.experiments.console import grouped
 from hpcsimkit.jobs.workload import Workload
-from hpcsimkit.kernel.pipeline import Pipeline
-from hpcsimkit.kernel.policy import Policy
-from hpcsimkit.reports.figures import DAY, HOUR
+from hpcsimkit.reports.figures import DAY
 from hpcsimkit.reports.likeness import draw_likeness
 from hpcsimkit.reproductions.learners import Learner, Training
 from hpcsimkit.reproductions.plans.catalogue import part
 from hpcsimkit.reproductions.plans.findings import PaperFindings
 from hpcsimkit.reproductions.plans.logs import PaperLog
 from hpcsimkit.reproductions.plans.planned import PaperReproduction
-from hpcsimkit.reproductions.rivals import RULES, Field, parted
 from hpcsimkit.reproductions.sequences import Meeting, SequenceSet
-from hpcsimkit.results.metrics import measure
-from hpcsimkit.results.result import Result
 from hpcsimkit.workloads import read_swf, scaled, three_phases
 from hpcsimkit.workloads.models.job_sets import PHASES
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-FCFS, SJF_EASY = "FCFS/EASY", "SJF/EASY"
-REWARD, RESERVES, LARGEST_WAIT = "reward", "reserves", "max_wait_time_of_largest"
-
-MEASURED = (
-    "mean_wait_time",
-    "max_wait_time",
-    "mean_response_time",
-    "mean_slowdown",
-    "utilisation",
-    *(f"{mode}_{what}_share" for mode in ("backfilled", "ready", "reserved") for what in ("job", "area")),
-)
-"""Measures of each run, of :data:`~hpcsimkit.results.metrics.METRICS`."""
-
-LARGE, LARGE_NETWORK = 0.2, 2000
-"""Share of the nodes from which a job counts as large, and width from which a network does."""
+LARGE_NETWORK = 2000
+"""Width from which a network counts as one for thousands of nodes."""
 
 MONTH = 30.4 * DAY
 """Approximate twelfth of a year [s]; months are counted from the first submission."""
@@ -189,24 +167,6 @@ def episodes(log: MonthlyLog, phases: Sequence[str]) -> InTurn:
     return InTurn([jobs for phase in phases for jobs in log.job_sets[phase]])
 
 
-@part
-def settings(algorithm: str, nodes: int, reward_scale: float) -> DrasSettings:
-    """Return the training settings for a machine, with a scale factor for rewards."""
-    found: Any = settings_of(trainer_named(algorithm))()
-    return replace(found, **TRAINED[algorithm], hidden=hidden_of(nodes), reward_scale=reward_scale)
-
-
-@part
-def further_rules() -> list[tuple[str, Pipeline]]:
-    """Return heuristics of the kit that the paper leaves out, with their names."""
-    return [(name, RULES[name]) for name in outside()]
-
-
-def outside() -> list[str]:
-    """Return the heuristics of the kit that the page has no rows for."""
-    return [name for name in RULES if name not in (FCFS, SJF_EASY)]
-
-
 # --- runs -------------------------------------------------------------------------------------------------
 
 
@@ -217,39 +177,14 @@ def in_full_size(kind: str, learner: Learner) -> str:
 
 
 @part
-@dataclass(frozen=True)
 class Run(Meeting):
-    """A run of a policy on a part of a log, with the reward of the objective."""
-
-    objective: Objective = "capability"
-
-    @property
-    def reward(self) -> Reward:
-        return reward_of(self.objective, reserved=reserves(self.contestant.policy))
+    """Runs of a policy: agents are slower than other policies, and slower still with large networks."""
 
     @property
     def kind(self) -> str:
-        """Type of the task: agents are slower than other policies, and slower still with large networks."""
+        """Type of the task."""
         learner = self.contestant.learner
         return super().kind if learner is None else in_full_size(super().kind, learner)
-
-    @property
-    def measures(self) -> tuple[str, ...]:
-        return (*MEASURED, REWARD, RESERVES, LARGEST_WAIT)
-
-    def inputs(self) -> Any:
-        return {**super().inputs(), "reward": self.reward}
-
-    def _measured(self, scenario: Scenario, policy: Policy) -> dict[str, float]:
-        total, result = earned(scenario, policy, self.reward)
-        further = (total, float(reserves(self.contestant.policy)), longest_large_wait(result))
-        return {**measure(result, names=MEASURED), **dict(zip(self.measures[-3:], further, strict=True))}
-
-
-def longest_large_wait(result: Result) -> float:
-    """Return the maximum wait of jobs on a fifth of the nodes or more [s]; NaN if there are none."""
-    waits = result.wait_time[result.amount >= LARGE * result.size]
-    return float(waits.max()) if len(waits) else float("nan")
 
 
 # --- reproduction -----------------------------------------------------------------------------------------
@@ -261,24 +196,12 @@ class OwnReproduction(PaperReproduction):
     def _training(self, learner: Learner) -> Training:
         return Training(learner, in_full_size(super()._training(learner).kind, learner))
 
-    def fields(self) -> list[Field]:
-        columns = {
-            "mean wait [h]": ("mean_wait_time", 1 / HOUR),
-            "maximum wait [d]": ("max_wait_time", 1 / DAY),
-            "mean slowdown": ("mean_slowdown", 1.0),
-            "reward": (REWARD, 1.0),
-        }
-        found = []
-        for contest in self.contests:
-            if contest.protocol == "test":
-                others, learned = parted(contest.meetings)
-                rules = {row: others.pop(row) for row in outside() if row in others}
-                found.append(Field(contest.trace.name, others, rules, learned, columns))
-        return found
-
 
 class OwnFindings(PaperFindings):
     """Measurements of DRAS and its baselines, and pictures of the synthetic jobs."""
+
+    def values(self) -> dict[str, Any]:
+        return {**super().values(), "trained": TRAINED, "large": LARGE}
 
     def figures(self) -> Iterator[tuple[str, Figure]]:
         yield from super().figures()

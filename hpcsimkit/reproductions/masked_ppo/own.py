@@ -14,21 +14,17 @@ from numpy.typing import NDArray
 
 from hpcsimkit.agents.masked_ppo.environments import BASELINE, OnlyThePast
 from hpcsimkit.agents.masked_ppo.machines import NINE_MACHINES
-from hpcsimkit.engine.task import Tell
 from hpcsimkit.envs.scenario import Scenario
 from hpcsimkit.errors import WorkloadError
 from hpcsimkit.experiments.console import grouped
 from hpcsimkit.jobs.workload import Workload
+from hpcsimkit.kernel.policy import Policy
 from hpcsimkit.kernel.setup import Setup
 from hpcsimkit.reproductions.plans.catalogue import part
-from hpcsimkit.reproductions.plans.comparisons import runs_by_use
 from hpcsimkit.reproductions.plans.findings import PaperFindings
 from hpcsimkit.reproductions.plans.logs import Logs
-from hpcsimkit.reproductions.plans.plan import RowPlan
-from hpcsimkit.reproductions.plans.planned import PaperReproduction
-from hpcsimkit.reproductions.rivals import Field
 from hpcsimkit.reproductions.scores import Scores
-from hpcsimkit.reproductions.sequences import Contestant, Meeting, SequenceSet
+from hpcsimkit.reproductions.sequences import Meeting, SequenceSet
 from hpcsimkit.results.resource_metrics import resource_utilisation, snapshot_utilisation
 from hpcsimkit.results.result import Result
 from hpcsimkit.workloads.readers.beocat import days, in_queue_order, training_set
@@ -236,27 +232,15 @@ class Playing(Meeting):
         return range(self.seed, self.seed + self.draws) if learner is None else [learner.seed]
 
     @property
-    def size(self) -> int:
-        """Expected number of decisions: one per job."""
-        return self.sequences.jobs * len(self.seeds)
-
-    @property
     def measures(self) -> tuple[str, ...]:
         return MEASURES
 
-    def run(self, folder: Path, tell: Tell) -> Any:
-        policy, done = self.contestant.scheduler(folder.parent), 0
-        found: dict[str, list[float]] = {name: [] for name in MEASURES}
-        for scenario in self.sequences.scenarios:
-            jobs = scenario.workload
-            scheduler = policy.on(jobs) if isinstance(policy, OnlyThePast) else policy
-            results = (scenario.changed(seed=seed).simulation(scheduler).run() for seed in self.seeds)
-            means = np.mean([measured(result) for result in results], axis=0)
-            for name, value in zip(MEASURES, means.tolist(), strict=True):
-                found[name].append(value)
-            done += len(jobs) * len(self.seeds)
-            tell(done)
-        return found
+    def _scenarios(self, seed: int) -> Iterator[Scenario]:
+        return (scenario.changed(seed=seed) for scenario in self.sequences.scenarios)
+
+    def _measured(self, scenario: Scenario, policy: Policy) -> Mapping[str, float]:
+        scheduler = policy.on(scenario.workload) if isinstance(policy, OnlyThePast) else policy
+        return dict(zip(MEASURES, measured(scenario.simulation(scheduler).run()), strict=True))
 
 
 def measured(result: Result) -> tuple[float, float, float]:
@@ -265,24 +249,6 @@ def measured(result: Result) -> tuple[float, float, float]:
     used = [resource_utilisation(result, name, begin, end) for name in NINE_MACHINES.resources]
     by_snapshots = snapshot_utilisation(result, begin, end)
     return float(result.wait_time.mean()) / 60, 100 * by_snapshots, 100 * float(np.mean(used))
-
-
-class OwnReproduction(PaperReproduction):
-    """Twenty agents for each of two metrics, trained on constructed sets, tested on days of the log."""
-
-    def fields(self) -> list[Field]:
-        found = []
-        for each in self.contests:
-            known, rules, learned = runs_by_use([each], _row_of)
-            columns = {"mean wait [min]": (WAIT, 1.0)}
-            found.append(Field(each.plan.words, known, rules, learned, columns, each.parts_of_values))
-        return found
-
-
-def _row_of(who: Contestant, row: RowPlan) -> str:
-    """Return the row of a table: without the one that knows run times, and the agents before training."""
-    is_rival = who.learner is not None or not (row.oracle or row.group in ("improved", "balanced"))
-    return (row.family or who.name) * is_rival
 
 
 class OwnFindings(PaperFindings):

@@ -27,17 +27,20 @@ POLICY_BY_NAME = "policies:named"
 
 LISTED: Mapping[str, tuple[str, ...]] = {
     "agents.cush.evolved": ("EVOLVED", "ShortSighted", "evolved_environment"),
+    "agents.cush.measurements": ("Measured",),
     "agents.cush.plus": ("PLUS", "PlusValidation", "plus_environment", "plus_policy"),
     "agents.cush.problem": ("CushProblem", "CushProblem.pipeline"),
     "agents.cush.taught": ("TaughtSettings",),
     "agents.cush.trainer": ("CushSettings",),
     "agents.dras.actor_critic": ("DrasA2CSettings",),
-    "agents.dras.measurements": ("Validation",),
+    "agents.dras.measurements": ("Measured", "Validation"),
     "agents.dras.plus": ("PLUS", "PLUS_CHOOSING", "PlusValidation", "plus_environment", "plus_policy"),
     "agents.dras.policy_gradient": ("DrasPGSettings",),
     "agents.dras.ppo": ("DrasPPOSettings",),
     "agents.dras.q_learning": ("DrasDQLSettings",),
-    "agents.dras.settings": ("EVOLVED", "decima_environment", "dras_environment", "evolved_environment"),
+    "agents.dras.settings": (
+        *("EVOLVED", "decima_environment", "dras_environment", "evolved_environment", "settings_for"),
+    ),
     "agents.masked_ppo.balanced": ("balanced_environment", "balanced_weights"),
     "agents.masked_ppo.environments": (
         *("SETTINGS", "OnlyThePast", "first_weights", "untrained"),
@@ -73,7 +76,9 @@ LISTED: Mapping[str, tuple[str, ...]] = {
     ),
     "policies.one_seat.dispatch": ("Dispatch",),
     "policies.one_seat.two_level": ("TwoLevel",),
-    "reproductions.judged_logs": ("LearningLogs",),
+    "reproductions.judged_logs": ("JudgedLogs", "LearningLogs"),
+    "reproductions.partners": ("SeatLearner", "TogetherLearner"),
+    "reproductions.rivals": ("rules_without",),
     "reproductions.sequences": ("Meeting",),
 }
 """Parts of packages that know no plans, and shared ones of reproductions, by module."""
@@ -82,6 +87,10 @@ FORMER: Mapping[str, str] = {
     "experiments.registry:make": POLICY_BY_NAME,
     "experiments.parts.registry:make": POLICY_BY_NAME,
     "policies.dirlab.pipelines:order_of": "policies.dirlab:order_of",
+    "reproductions.dras.own:settings": "agents.dras.settings:settings_for",
+    "reproductions.textbook_rules.own:SeatLearner": "reproductions.partners:SeatLearner",
+    "reproductions.textbook_rules.own:TogetherLearner": "reproductions.partners:TogetherLearner",
+    "reproductions.winning.own:WinningLogs": "reproductions.judged_logs:JudgedLogs",
 }
 """Present names of parts by former ones, which plans may still have."""
 

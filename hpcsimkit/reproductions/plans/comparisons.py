@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from hpcsimkit.errors import UsageError
 from hpcsimkit.experiments.parts.learner_parts import algorithm_named
 from hpcsimkit.reproductions.learners import Learner
 from hpcsimkit.reproductions.plans.parts import KIT, Code, Parts, attribute_of, changed
-from hpcsimkit.reproductions.plans.plan import ComparisonPlan, Plan, RowPlan
+from hpcsimkit.reproductions.plans.plan import ComparisonPlan, HeuristicsPlan, Plan, RowPlan
 from hpcsimkit.reproductions.sequences import Contestant, Meeting, SequenceSet
 
 
@@ -89,20 +89,17 @@ class Comparison(NamedTuple):
         return Meeting(who, sequences, seed, promises, runs)
 
 
-def runs_by_use(
-    met: Iterable[Comparison], row_of: Callable[[Contestant, RowPlan], str]
-) -> list[dict[str, list[Meeting]]]:
-    """Return the runs of a paper's heuristics, of those of the group ``outside``, and of agents, by row.
-
-    ``row_of(contestant, row)`` returns the name of the row, empty to leave it out.
-    """
+def runs_by_use(met: Iterable[Comparison], plan: HeuristicsPlan) -> list[dict[str, list[Meeting]]]:
+    """Return the runs of a paper's heuristics, of those of the group ``outside``, and of agents, by row."""
     found: list[dict[str, list[Meeting]]] = [{}, {}, {}]
     for each in met:
         meetings = each.meetings
         for who in each.contestants:
             table = each.rows[who.name]
             use = 2 if who.learner is not None else int(table.group == "outside")
-            if row := row_of(who, table):
+            shown = plan.drawn or not who.sample if use == 2 else table.rival and not table.oracle
+            if shown:
+                row = (plan.families and table.family) or who.name
                 found[use].setdefault(row, []).append(meetings[who.name])
     return found
 

@@ -107,6 +107,8 @@ class RowPlan(Table):
 
     `family` is the row of tables that several agents share, `group` its use in the paper's own tables.
     `sequences` replaces those of the comparison, by the same jobs with other requested times for instance.
+    Policies that know the future (`oracle`), and those that are no `rival`, are not among the heuristics
+    beside which those of the kit are shown.
     """
 
     name: str
@@ -121,6 +123,7 @@ class RowPlan(Table):
     changes: dict[str, Part] = Field(default_factory=dict)
     stochastic: bool = False
     oracle: bool = False
+    rival: bool = True
     sequences: Part = None
     each: Each = Field(default_factory=dict)
     when: When = Field(default_factory=dict)
@@ -166,6 +169,31 @@ class ComparisonPlan(Table):
     meeting: Part = None
 
     inner: ClassVar[Mapping[str, type[BaseModel]]] = {"rows": RowsPlan}
+
+
+class MeasurePlan(Table):
+    """Column of a table of heuristics: its name, and a measure with the number by which it is divided."""
+
+    name: str
+    measure: str
+    by: float = 1.0
+
+
+class HeuristicsPlan(Table):
+    """Table ``[heuristics]``: how the rows of the group ``outside`` are shown beside those of the paper.
+
+    The first one of the `columns` decides which is best. The `name` of each set of sequences, by default the
+    log and their words, knows the variable `words`. A row is a policy, or with `families` all agents of a
+    family; without `drawn`, those with sampled actions are left out. Without this table, the heuristics of
+    :data:`~hpcsimkit.reproductions.rivals.RULES` run beside all rows.
+    """
+
+    columns: list[MeasurePlan]
+    name: str = ""
+    families: bool = False
+    drawn: bool = True
+
+    inner: ClassVar[Mapping[str, type[BaseModel]]] = {"columns": MeasurePlan}
 
 
 class StudyPlan(Table):
@@ -302,6 +330,7 @@ class Plan(Table):
     agents: dict[str, AgentPlan] = Field(default_factory=dict)
     rows: dict[str, RowPlan]
     comparisons: dict[str, ComparisonPlan]
+    heuristics: HeuristicsPlan | None = None
     logs_first: bool = False
     studies: list[StudyPlan] = Field(default_factory=list)
     targets: list[TargetPlan] = Field(default_factory=list)

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cache, cached_property
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
 from hpcsimkit.engine.store import Store
 from hpcsimkit.engine.task import Task
@@ -17,12 +17,13 @@ from hpcsimkit.io.files import is_file, single_name
 from hpcsimkit.reproductions.learners import Learner, Training
 from hpcsimkit.reproductions.papers import PAPERS, SYSTEMS
 from hpcsimkit.reproductions.plans.catalogue import own_module
-from hpcsimkit.reproductions.plans.comparisons import Comparison, Workshop
+from hpcsimkit.reproductions.plans.comparisons import Comparison, Workshop, runs_by_use
 from hpcsimkit.reproductions.plans.findings import PaperFindings
 from hpcsimkit.reproductions.plans.logs import Logs, PaperLogs
 from hpcsimkit.reproductions.plans.parts import KIT, Code
 from hpcsimkit.reproductions.plans.plan import (
     PLAN,
+    HeuristicsPlan,
     Plan,
     PublishedTable,
     SideStudyPlan,
@@ -32,9 +33,6 @@ from hpcsimkit.reproductions.plans.plan import (
 from hpcsimkit.reproductions.rivals import RIVALS, Field, field_of
 from hpcsimkit.reproductions.scores import Joined, Scores
 from hpcsimkit.reproductions.targets import Conclusion
-
-if TYPE_CHECKING:
-    pass
 
 
 class Study(NamedTuple):
@@ -96,6 +94,26 @@ class PaperReproduction:
         self.quick = quick
         self.seed = seed
         self.chosen = frozenset(chosen)
+
+    @classmethod
+    def asked(
+        cls, system: str, logs: Sequence[Path], chosen: Collection[str], *, quick: bool, seed: int
+    ) -> Self:
+        """Return the reproduction of a command line, by its name and with the chosen flags.
+
+        Raises
+        ------
+        UsageError
+            There are no logs, or a flag or the seed is not valid.
+        """
+        if seed < 0:
+            raise UsageError(f"--seed must be greater than or equal to 0, found {seed}")
+        if not logs and cls.needs_logs:
+            raise UsageError(f"{system} needs {cls.logs_needed}")
+        for flag in chosen:
+            if flag not in cls.flags:
+                raise UsageError(f"{system} knows no --{flag}")
+        return cls(logs, quick=quick, seed=seed, chosen=chosen)
 
     @cached_property
     def traces(self) -> Any:
@@ -188,20 +206,34 @@ class PaperReproduction:
 
     def fields(self) -> list[Field]:
         """Return the heuristics of the kit on each set of sequences, beside the rows of all comparisons."""
-        found: dict[tuple[str, str], list[Comparison]] = {}
+        plan, found = self.paper.heuristics, dict[str, list[Comparison]]()
         for each in self.contests:
             if each.plan.rivals:
-                found.setdefault((each.trace.name, each.plan.words), []).append(each)
+                found.setdefault(self._heading(each, plan), []).append(each)
         return [
-            self._field(", ".join(filter(None, [log, words])), met) for (log, words), met in found.items()
+            self._beside_all(name, met) if plan is None else self._beside(name, met, plan)
+            for name, met in found.items()
         ]
 
-    def _field(self, name: str, met: Sequence[Comparison]) -> Field:
+    def _heading(self, contest: Comparison, plan: HeuristicsPlan | None) -> str:
+        """Return the heading of a set of sequences; by default it is the log and words on the sequences."""
+        words = contest.plan.words
+        if plan is None or not plan.name:
+            return ", ".join(filter(None, [contest.trace.name, words]))
+        return f"{contest.parts.beside({'words': words}).made(plan.name)}"
+
+    def _beside(self, name: str, met: Sequence[Comparison], plan: HeuristicsPlan) -> Field:
+        known, rules, learned = runs_by_use(met, plan)
+        columns = {each.name: (each.measure, 1 / each.by) for each in plan.columns}
+        parts = () if met[0].plan.values is None else met[0].parts_of_values
+        return Field(name, known, rules, learned, columns, parts)
+
+    def _beside_all(self, name: str, met: Sequence[Comparison]) -> Field:
         rows = {
             f"{each.base}: {row}" if each.base else row: task
             for each in met
             for row, task in each.meetings.items()
-            if not each.rows[row].oracle
+            if each.rows[row].rival and not each.rows[row].oracle
         }
         return field_of(name, met[0].sequences, met[0].trace.seed, rows)
 

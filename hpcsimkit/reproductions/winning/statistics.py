@@ -63,6 +63,11 @@ class Pooled(NamedTuple):
     logs: int
 
     @property
+    def text(self) -> str:
+        """The mean with its interval, for a table."""
+        return f"{self.mean:.2f} [{self.low:.2f}, {self.high:.2f}]"
+
+    @property
     def is_better(self) -> bool:
         """Whether both the interval and the test say that the ratio is below 1."""
         return self.mean < 1 and self.high < 1 and self.p < 0.05

@@ -26,9 +26,9 @@ from hpcsimkit.agents.networks.model_file import read_model, write_model
 from hpcsimkit.agents.networks.numpy_networks import SlotScores
 from hpcsimkit.agents.spaces.encoders import QueueWindow
 from hpcsimkit.agents.spaces.masks import Slots
-from hpcsimkit.cli.naming import experiment_of
 from hpcsimkit.errors import HpcsimkitError
 from hpcsimkit.experiments.comparison.experiment import Experiment, JobsOfExperiment
+from hpcsimkit.experiments.consent import experiment_of
 from hpcsimkit.experiments.evaluation.evaluation import Contest, Evaluation
 from hpcsimkit.experiments.parts.registry import make
 from hpcsimkit.experiments.settings.toml_lines import toml_text
