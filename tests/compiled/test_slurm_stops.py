@@ -184,8 +184,9 @@ def kinds_of_stops(day: Day, result: Result) -> Iterator[str]:
 
 
 @uncompiled
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", [*range(5), 5130, 5192])
 def test_begun_runs_and_futures(seed: int) -> None:
+    """With the last two seeds, all known jobs are submitted after the moment, and others arrive before them."""
     check_begun_of(seed, stopping_day)
     check_futures_of(seed, stopping_day)
 
