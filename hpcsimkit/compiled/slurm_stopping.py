@@ -64,11 +64,19 @@ def preemption_of(
         may=may.astype(np.uint8),
         kind=np.array([number_of["" if qos is None else qos.name] for qos in requests.qos], dtype=np.int64),
         rank=rank.astype(np.int64),
-        requeues=np.array([requeues(profile, qos) for qos in requests.qos], dtype=np.uint8),
+        requeues=_requeues(profile, requests),
         protected=np.array([name in profile.protected for name in requests.names], dtype=np.uint8),
         set_of=np.unique(weights, return_inverse=True)[1].astype(np.int64),
         record=np.unique(pairs, return_inverse=True)[1].astype(np.int64),
     )
+
+
+def _requeues(profile: Rules, requests: Requests) -> NDArray[np.uint8]:
+    """Return whether each job that is stopped waits again, by its partition."""
+    found = {
+        id(qos): [requeues(profile, qos, partition) for partition in requests.names] for qos in requests.qos
+    }
+    return np.array([found[id(qos)] for qos in requests.qos], dtype=np.uint8).reshape(-1, len(requests.names))
 
 
 def with_stops(

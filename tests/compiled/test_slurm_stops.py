@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -79,6 +79,7 @@ def stopping_day(seed: int) -> Day:
         preempt_mode=draws.one("requeue", "requeue", "cancel"),
         qos=qos,
         protected=frozenset(draws.seldom([], draws.some(partitions.names))),
+        preempt_modes=modes_of_partitions(seed, partitions.names),
         node_weights={name: draws.one(1, 1, 2, 3) for name in made.machines.names},
         clocks=replace(
             made.clocks,
@@ -89,6 +90,12 @@ def stopping_day(seed: int) -> Day:
         limits=draws.seldom(False, True),
     )
     return Day(made, long_jobs(draws, partitions), day.walltime)
+
+
+def modes_of_partitions(seed: int, names: Sequence[str]) -> dict[str, str]:
+    """Return the fate of stopped jobs of some partitions, without a change of what else is drawn for a day."""
+    draws = Draws(seed + 3)
+    return {name: draws.one("cancel", "requeue") for name in draws.seldom([], draws.some(names))}
 
 
 def long_jobs(draws: Draws, partitions: Partitions) -> Workload:
