@@ -17,6 +17,8 @@ from hypothesis import strategies as st
 from hpcsimkit.cluster.partitions import Partitions
 from hpcsimkit.compiled import slurm_stopping, slurm_stops
 from hpcsimkit.compiled.slurm_state import EVENTS, MOST_PARTS, PARTS, RUNNING
+from hpcsimkit.experiments.advice.futures import Futures
+from hpcsimkit.experiments.comparison.case import Case
 from hpcsimkit.experiments.comparison.policy_run import _refusals
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.begun import Begun, begun_in
@@ -26,6 +28,7 @@ from hpcsimkit.kernel.simulation import Simulation
 from hpcsimkit.results.attempts import Outcome
 from hpcsimkit.results.result import Result
 from hpcsimkit.slurm.accounts import Qos
+from hpcsimkit.slurm.requests import Requests
 from tests.compiled.test_equality import uncompiled
 from tests.compiled.test_slurm import (
     ACCOUNTS,
@@ -196,6 +199,25 @@ def test_begun_runs_and_futures(seed: int) -> None:
     """With the last two seeds, all known jobs are submitted after the moment, and others arrive before them."""
     check_begun_of(seed, stopping_day)
     check_futures_of(seed, stopping_day)
+
+
+@uncompiled
+@pytest.mark.parametrize(("seed", "at"), [(2, 1881), (55, 519), (63, 700), (126, 1201), (127, 1256)])
+def test_a_future_in_which_all_is_known_is_what_happened(seed: int, at: int) -> None:
+    """Jobs that were stopped before wait since they came back, and their users have the usage of all attempts."""
+    day = stopping_day(seed)
+    clocks = replace(day.profile.clocks, end_groups=False, completing=0, sched_min_interval=1, defer=False)
+    tree = Requests(day.profile, day.profile.partitions, day.jobs).associations
+    made = replace(day.profile, clocks=clocks, associations=tree)
+    case = Case.of(day.jobs, made.policy, made.partitions, **{**made.options, "walltime": day.walltime})
+    futures = Futures(case, case.run())
+    moment, submit_time = futures.moment(at), day.jobs.submit_time
+    later = np.argsort(submit_time, kind="stable")[(submit_time <= at).sum() :]
+    run_time = np.maximum(day.jobs.run_time[moment.active], futures._elapsed(moment) + 1)
+    begun = futures._begun(moment)
+    found = futures._starts(moment, begun, run_time, later, submit_time[later])
+    assert found.tolist() == futures.next_start(moment).tolist()
+    assert len(found)
 
 
 @pytest.mark.slow
