@@ -64,19 +64,14 @@ def preemption_of(
         may=may.astype(np.uint8),
         kind=np.array([number_of["" if qos is None else qos.name] for qos in requests.qos], dtype=np.int64),
         rank=rank.astype(np.int64),
-        requeues=_requeues(profile, requests),
+        requeues=np.array(
+            [[requeues(profile, qos, name) for name in requests.names] for qos in each.values()],
+            dtype=np.uint8,
+        ),
         protected=np.array([name in profile.protected for name in requests.names], dtype=np.uint8),
         set_of=np.unique(weights, return_inverse=True)[1].astype(np.int64),
         record=np.unique(pairs, return_inverse=True)[1].astype(np.int64),
     )
-
-
-def _requeues(profile: Rules, requests: Requests) -> NDArray[np.uint8]:
-    """Return whether each job that is stopped waits again, by its partition."""
-    found = {
-        id(qos): [requeues(profile, qos, partition) for partition in requests.names] for qos in requests.qos
-    }
-    return np.array([found[id(qos)] for qos in requests.qos], dtype=np.uint8).reshape(-1, len(requests.names))
 
 
 def with_stops(
@@ -135,7 +130,7 @@ def with_stops(
 
 def of_some(rules: state.Preemption, rows: Integers, tickets: int) -> state.Preemption:
     """Return the rules for some jobs of a log, each of which is a record of its own."""
-    return rules._replace(kind=rules.kind[rows], requeues=rules.requeues[rows], record=np.arange(tickets))
+    return rules._replace(kind=rules.kind[rows], record=np.arange(tickets))
 
 
 def continued(begun: state.Stops, whole: state.Stops) -> state.Stops:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -82,7 +82,6 @@ def stopping_day(seed: int) -> Day:
         preempt_mode=draws.one("requeue", "requeue", "cancel"),
         qos=qos,
         protected=frozenset(draws.seldom([], draws.some(partitions.names))),
-        preempt_modes=modes_of_partitions(seed, partitions.names),
         node_weights={name: draws.one(1, 1, 2, 3) for name in made.machines.names},
         clocks=replace(
             made.clocks,
@@ -93,12 +92,6 @@ def stopping_day(seed: int) -> Day:
         limits=draws.seldom(False, True),
     )
     return Day(made, long_jobs(draws, partitions), day.walltime)
-
-
-def modes_of_partitions(seed: int, names: Sequence[str]) -> dict[str, str]:
-    """Return the fate of stopped jobs of some partitions, without a change of what else is drawn for a day."""
-    draws = Draws(seed + 3)
-    return {name: draws.one("cancel", "requeue") for name in draws.seldom([], draws.some(names))}
 
 
 def long_jobs(draws: Draws, partitions: Partitions) -> Workload:
@@ -139,6 +132,13 @@ def check(seed: int) -> None:
     run(stopping_day(seed), Draws(seed).one(121, 30, 7, 0))
 
 
+def with_modes(day: Day, draws: Draws) -> Day:
+    """Return a day on which the fate of jobs that are stopped by tiers depends on their partitions."""
+    made = day.profile
+    modes = {name: draws.one("cancel", "requeue") for name in made.partitions.names}
+    return day._replace(profile=replace(made, preempt="partition_prio", preempt_modes=modes))
+
+
 @pytest.fixture
 def little_space(monkeypatch: pytest.MonkeyPatch) -> None:
     """There has to be more space for stopped attempts."""
@@ -172,6 +172,22 @@ def test_machines_of_killed_jobs_take_none_for_some_time() -> None:
         day, draws = stopping_day(seed), Draws(seed)
         clocks = replace(day.profile.clocks, completing=draws.one(5, 20))
         run(day._replace(profile=replace(day.profile, clocks=clocks)), draws.one(120, 30))
+
+
+@uncompiled
+@pytest.mark.usefixtures("little_space")
+def test_partitions_have_modes_of_preemption_of_their_own() -> None:
+    """On some days, jobs of one partition wait again once they are stopped, and those of another one do not."""
+    both = 0
+    for seed in range(60):
+        result = run(with_modes(stopping_day(seed), Draws(seed)))
+        if (attempts := result.attempts) is not None:
+            of_stopped = np.unique(attempts.job[attempts.outcome == Outcome.PREEMPTED])
+            last = {
+                job: Outcome(outcome) for job, outcome in zip(attempts.job, attempts.outcome, strict=True)
+            }
+            both += len({last[job] == Outcome.PREEMPTED for job in of_stopped}) == 2
+    assert both > 1
 
 
 def kinds_of_stops(day: Day, result: Result) -> Iterator[str]:
