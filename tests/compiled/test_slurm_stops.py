@@ -225,7 +225,8 @@ def test_a_future_in_which_all_is_known_is_what_happened(seed: int, at: int) -> 
     clocks = replace(day.profile.clocks, end_groups=False, completing=0, sched_min_interval=1, defer=False)
     tree = Requests(day.profile, day.profile.partitions, day.jobs).associations
     made = replace(day.profile, clocks=clocks, associations=tree)
-    case = Case.of(day.jobs, made.policy, made.partitions, **{**made.options, "walltime": day.walltime})
+    options = {**made.options, "walltime": day.walltime, "simulator": "compiled"}
+    case = Case.of(day.jobs, made.policy, made.partitions, **options)
     futures = Futures(case, case.run())
     moment, submit_time = futures.moment(at), day.jobs.submit_time
     later = np.argsort(submit_time, kind="stable")[(submit_time <= at).sum() :]
