@@ -117,7 +117,7 @@ class SlurmMoment:
 
     def __init__(self, futures: SlurmFutures, known: Coming, waiting: int) -> None:
         self._futures, self._known, self._waiting = futures, known, waiting
-        self._clocks = arrays.clocks_of(futures.profile, int(known.submit_time.min()))
+        self._clocks = self._clocks_from(known)
         numbers = futures.requests.numbers[known.rows]
         self._in_order = np.argsort(numbers, kind="stable").astype(np.int64)
 
@@ -152,6 +152,8 @@ class SlurmMoment:
             run_time=np.concatenate([self._known.run_time[: known - len(run_time)], run_time])
         )
         whole = Coming(*map(np.concatenate, zip(ran, coming, strict=True)))
+        if not self._run.counters[state.ARRIVED]:
+            self._clocks = self._clocks_from(whole)  # the first job of all may be one that arrives
         jobs, _, which = self._select(whole)
         steps = self._steps(which)
         if steps > len(self._nodes.steps):
@@ -161,7 +163,7 @@ class SlurmMoment:
         self._nodes.changed_at[:] = self._nodes.counters[state.CHANGES]
         self._nodes.counters[state.NEW_PLANNED] = 0  # the last plan is that of another run
         new, stops = self._new(jobs, whole.rows, which)
-        run = _continued(self._run, new)
+        run = self._at_moment(new)
         _end_anew(run, jobs)
         if stops is not None:
             assert self._stops is not None
@@ -172,6 +174,19 @@ class SlurmMoment:
         code, run, stops = self._go_on(jobs, limits, run, stops)
         found = run.start_time if stops is None else stops.first_start
         return found[known - self._waiting : known] if code == OVER else None
+
+    def _clocks_from(self, coming: Coming) -> state.Clocks:
+        """Return the clocks of a run of some jobs, which begins with the first of them."""
+        return arrays.clocks_of(self._futures.profile, int(coming.submit_time.min()))
+
+    def _at_moment(self, new: state.Run) -> state.Run:
+        """Return the state of a future at the moment; it is a new one if no job was submitted by then."""
+        known = self._run
+        if known.counters[state.ARRIVED]:
+            return _continued(known, new)
+        paused = [state.ACTING, state.PAUSES]
+        new.counters[paused] = known.counters[paused]
+        return new
 
     def _select(self, coming: Coming) -> tuple[state.Jobs, arrays.Tickets, Integers]:
         """Return some jobs of the log with other times, their tickets, and the numbers of these in the log.

@@ -547,8 +547,8 @@ class Preemption(NamedTuple):
         Number of the QOS of each job.
     rank : array of int64, shape (classes,)
         Rank of each class; jobs of the lowest one are stopped first.
-    requeues : array of uint8, shape (jobs,)
-        Whether each job waits again once it is stopped.
+    requeues : array of uint8, shape (QOS, partitions)
+        Whether a job of each QOS waits again once it is stopped in each partition.
     protected : array of uint8, shape (partitions,)
         Partitions whose jobs are never stopped.
     set_of : array of int64, shape (machines,)

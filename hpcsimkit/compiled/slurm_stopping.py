@@ -64,7 +64,10 @@ def preemption_of(
         may=may.astype(np.uint8),
         kind=np.array([number_of["" if qos is None else qos.name] for qos in requests.qos], dtype=np.int64),
         rank=rank.astype(np.int64),
-        requeues=np.array([requeues(profile, qos) for qos in requests.qos], dtype=np.uint8),
+        requeues=np.array(
+            [[requeues(profile, qos, name) for name in requests.names] for qos in each.values()],
+            dtype=np.uint8,
+        ),
         protected=np.array([name in profile.protected for name in requests.names], dtype=np.uint8),
         set_of=np.unique(weights, return_inverse=True)[1].astype(np.int64),
         record=np.unique(pairs, return_inverse=True)[1].astype(np.int64),
@@ -127,7 +130,7 @@ def with_stops(
 
 def of_some(rules: state.Preemption, rows: Integers, tickets: int) -> state.Preemption:
     """Return the rules for some jobs of a log, each of which is a record of its own."""
-    return rules._replace(kind=rules.kind[rows], requeues=rules.requeues[rows], record=np.arange(tickets))
+    return rules._replace(kind=rules.kind[rows], record=np.arange(tickets))
 
 
 def continued(begun: state.Stops, whole: state.Stops) -> state.Stops:

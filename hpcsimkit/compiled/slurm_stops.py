@@ -100,7 +100,7 @@ def _stop(
     record_stop(attempts, stops.restart, row, jobs.run_time[row], began, now, mode, PREEMPTED)
     note_kill(run, stops, row, now)
     run.part[row] = -1
-    if not stops.rules.requeues[row]:
+    if not stops.rules.requeues[stops.rules.kind[row], places[2, place]]:
         run.state[row], stops.given_up[row] = DONE, now
         return
     run.state[row], run.start_time[row], run.mode[row] = STOPPED, -1, 0

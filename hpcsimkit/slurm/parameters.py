@@ -45,7 +45,7 @@ def _without_effect(text: str, *names: str) -> dict[str, Meaning]:
     return {name: Meaning(False, text) for name in names}
 
 
-GRACE = "time for which jobs that are stopped for others run on first"
+GRACE = "time for which jobs that are stopped for others run on first, and up to 30 s longer"
 
 WHOLE: Mapping[str, Meaning] = {
     **_followed(
@@ -344,7 +344,8 @@ PARTITIONS: Mapping[str, Meaning] = {
         DenyQos="QOS whose jobs may not",
         TRESBillingWeights="weights of resources in usage",
         OverSubscribe="`EXCLUSIVE`: whole nodes; other values are noted",
-        PreemptMode="`OFF`: its jobs are never stopped",
+        PreemptMode="`OFF`: its jobs are never stopped; `REQUEUE`, `CANCEL`: instead of that of slurm.conf "
+        "(`preempt/partition_prio`)",
         State="jobs of a partition that is `DOWN` or `INACTIVE` are left out",
         GraceTime=f"{GRACE} (`preempt/partition_prio`)",
     ),

@@ -165,6 +165,7 @@ class _Made:
             safe="safe" in enforced,
             preempt=preempt,
             preempt_mode=mode,
+            preempt_modes=self._modes() if preempt == "partition_prio" else {},
             protected=frozenset(
                 part["partitionname"]
                 for part in conf.partitions
@@ -267,6 +268,14 @@ class _Made:
         """Return a time [s]."""
         text = self.conf.value(name)
         return default if not text else seconds_of(name, text) or 0
+
+    def _modes(self) -> dict[str, str]:
+        """Return what happens to the stopped jobs of the partitions that say so."""
+        modes = self._of_partitions("preemptmode", lambda _, text: text.strip().lower())
+        for mode in modes.values():
+            if mode not in ("requeue", "cancel", "off"):
+                self.conf.notes[f"PreemptMode of a partition is not modelled: {mode}"] += 1
+        return {name: mode for name, mode in modes.items() if mode in ("requeue", "cancel")}
 
     def _preemption(self) -> tuple[str, str]:
         """Return what decides which jobs may be stopped, and what happens to them."""

@@ -142,9 +142,10 @@ class Waiting:
         mine, other = self._requests.qos[ticket.job.index], self._requests.qos[job.index]
         return mine is not None and other is not None and other.name in mine.preempts
 
-    def requeues(self, job: Job) -> bool:
+    def requeues(self, job: Job, system: System) -> bool:
         """Return whether a job that is stopped waits again; else it is lost."""
-        return requeues(self._profile, self._requests.qos[job.index])
+        partition = system.ledger.partition_of(job.index)
+        return requeues(self._profile, self._requests.qos[job.index], partition)
 
     def grace_time(self, job: Job, system: System) -> int:
         """Return for how long a running job that is to be stopped runs on first [s]."""
@@ -227,10 +228,12 @@ class Waiting:
         return np.array([place for each in first for place in places_of[each]], dtype=np.int64)
 
 
-def requeues(profile: Rules, qos: Qos | None) -> bool:
-    """Return whether a job of a QOS that is stopped waits again; else it is lost."""
+def requeues(profile: Rules, qos: Qos | None, partition: str) -> bool:
+    """Return whether a job of a QOS that is stopped in a partition waits again; else it is lost."""
     mode = profile.preempt_mode
-    if profile.preempt == "qos" and qos is not None and qos.mode in ("requeue", "cancel"):
+    if profile.preempt == "partition_prio":
+        mode = profile.preempt_modes.get(partition, mode)
+    elif qos is not None and qos.mode in ("requeue", "cancel"):
         mode = qos.mode
     return mode != "cancel"
 

@@ -141,6 +141,8 @@ class Rules:
         Property by which jobs may be stopped for others; empty for none. Default: none.
     preempt_mode : {"off", "requeue", "cancel"}
         Fate of jobs that are stopped. Default: ``"off"``.
+    preempt_modes : mapping of str to str
+        Fate of the jobs of each partition that are stopped by tiers, if it is another one. Default: none.
     protected : frozenset of str
         Partitions whose jobs are never stopped. Default: none.
     grace_times : mapping of str to int
@@ -164,6 +166,7 @@ class Rules:
     safe: bool = False
     preempt: str = ""
     preempt_mode: str = "off"
+    preempt_modes: Mapping[str, str] = field(default_factory=dict)
     protected: frozenset[str] = frozenset()
     grace_times: Mapping[str, int] = field(default_factory=dict)
     node_weights: Mapping[str, int] = field(default_factory=dict)
@@ -182,7 +185,7 @@ class Rules:
         What has no effect is left out, so that a configuration is the same as before there was such a value.
         """
         weights = [sorted(self.node_weights.items())] if self.preempt else []
-        graces = [sorted(self.grace_times.items())] if self.grace_times else []
+        of_parts = [sorted(each.items()) for each in (self.grace_times, self.preempt_modes) if each]
         shown = (
             *(
                 self.name,
@@ -201,7 +204,7 @@ class Rules:
                 sorted(self.protected),
             ),
             *weights,
-            *graces,
+            *of_parts,
         )
         text = repr(shown).replace(", completing=0)", ")").replace(", grace_time=0)", ")")
         return hashlib.sha256(text.encode()).hexdigest()[:16]

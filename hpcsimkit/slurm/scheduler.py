@@ -33,6 +33,9 @@ __all__ = ["SlurmScheduler"]
 
 WAITING = 1
 
+PERIOD = 30
+"""Time after which Slurm looks again for jobs whose grace times are over [s]."""
+
 Mask = NDArray[np.bool_]
 
 
@@ -256,14 +259,16 @@ class SlurmScheduler(Policy):
 
     def _stop(self, job: Job, system: System) -> None:
         # Slurm counts the delay until a job waits again from the time on at which it has been ended.
-        system.stop(job, requeue=self._waiting.requeues(job), delay=self._clocks.completing)
+        system.stop(job, requeue=self._waiting.requeues(job, system), delay=self._clocks.completing)
 
     def _has_grace(self, job: Job, system: System) -> bool:
         """Return whether a job that is to be stopped runs on first; if so, it is expected to end then."""
         row, now, ledger = job.index, system.now, system.ledger
         grace = self._waiting.grace_time(job, system)
         if grace and row not in self._graces:
-            self._graces[row] = now + grace
+            at_limit = ledger.starts[row] + job.requested_time
+            # Slurm requeues a job that reaches its limit meanwhile, so that it is stopped before it does.
+            self._graces[row] = min(self._tick(now + grace - 1, PERIOD), max(at_limit - 1, now + 1))
             ledger.estimates[row] = min(ledger.estimates[row], now + grace - ledger.starts[row])
             system.expect(job)
             self._unplanned = True

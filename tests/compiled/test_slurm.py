@@ -499,6 +499,28 @@ def test_futures_of_a_queue_in_which_all_jobs_begin_later() -> None:
     assert found is not None and found.tolist() == [21]
 
 
+@uncompiled
+def test_futures_begin_with_an_arrival_if_all_known_jobs_begin_later() -> None:
+    """The arrival of 25 s has both nodes until 34 s; the next main loop is 60 s after the first, which starts it."""
+    made, jobs, _ = small_day()
+    made = replace(made, clocks=Clocks(sched_min_interval=60, bf_interval=0))
+    jobs = jobs.select([0])
+    times = {"submit_time": [40], "run_time": [9], "requested_time": [9], "nodes": [2], "id": [1]}
+    jobs = replace(jobs, columns={**jobs.columns, **times})
+    case = Case.of(jobs, made.policy, made.partitions, **made.options)
+    futures = Futures(case, case.run(), live_at=20)
+    moment = futures.moment(20)
+    begun = futures._begun(moment)
+    futures.__dict__["_slurm"] = SlurmFutures(made, made.partitions, jobs, case.setup.restart)
+    prepared = futures._prepared(moment, begun)
+    assert prepared is not None
+    for submit_time, expected in ([25], [85]), ([], [40]), ([25], [85]):
+        rows, times = np.zeros(len(submit_time), dtype=np.int64), np.array(submit_time, dtype=np.int64)
+        found = prepared.starts(*futures._coming(moment, np.array([9]), rows, times))
+        assert found is not None and found.tolist() == expected
+        assert futures._starts(moment, begun, np.array([9]), rows, times).tolist() == expected
+
+
 def test_futures_of_a_crowd(monkeypatch: pytest.MonkeyPatch) -> None:
     """Compiled: the futures that `advise` draws, by runs of their own and from the state that they share."""
     made, jobs = slurm.profile(), slurm.busy(100, 300)

@@ -17,6 +17,8 @@ from hypothesis import strategies as st
 from hpcsimkit.cluster.partitions import Partitions
 from hpcsimkit.compiled import slurm_stopping, slurm_stops
 from hpcsimkit.compiled.slurm_state import EVENTS, MOST_PARTS, PARTS, RUNNING
+from hpcsimkit.experiments.advice.futures import Futures
+from hpcsimkit.experiments.comparison.case import Case
 from hpcsimkit.experiments.comparison.policy_run import _refusals
 from hpcsimkit.jobs.workload import Workload
 from hpcsimkit.kernel.begun import Begun, begun_in
@@ -26,6 +28,7 @@ from hpcsimkit.kernel.simulation import Simulation
 from hpcsimkit.results.attempts import Outcome
 from hpcsimkit.results.result import Result
 from hpcsimkit.slurm.accounts import Qos
+from hpcsimkit.slurm.requests import Requests
 from tests.compiled.test_equality import uncompiled
 from tests.compiled.test_slurm import (
     ACCOUNTS,
@@ -129,6 +132,13 @@ def check(seed: int) -> None:
     run(stopping_day(seed), Draws(seed).one(121, 30, 7, 0))
 
 
+def with_modes(day: Day, draws: Draws) -> Day:
+    """Return a day on which the fate of jobs that are stopped by tiers depends on their partitions."""
+    made = day.profile
+    modes = {name: draws.one("cancel", "requeue") for name in made.partitions.names}
+    return day._replace(profile=replace(made, preempt="partition_prio", preempt_modes=modes))
+
+
 @pytest.fixture
 def little_space(monkeypatch: pytest.MonkeyPatch) -> None:
     """There has to be more space for stopped attempts."""
@@ -164,6 +174,22 @@ def test_machines_of_killed_jobs_take_none_for_some_time() -> None:
         run(day._replace(profile=replace(day.profile, clocks=clocks)), draws.one(120, 30))
 
 
+@uncompiled
+@pytest.mark.usefixtures("little_space")
+def test_partitions_have_modes_of_preemption_of_their_own() -> None:
+    """On some days, jobs of one partition wait again once they are stopped, and those of another one do not."""
+    both = 0
+    for seed in range(60):
+        result = run(with_modes(stopping_day(seed), Draws(seed)))
+        if (attempts := result.attempts) is not None:
+            of_stopped = np.unique(attempts.job[attempts.outcome == Outcome.PREEMPTED])
+            last = {
+                job: Outcome(outcome) for job, outcome in zip(attempts.job, attempts.outcome, strict=True)
+            }
+            both += len({last[job] == Outcome.PREEMPTED for job in of_stopped}) == 2
+    assert both > 1
+
+
 def kinds_of_stops(day: Day, result: Result) -> Iterator[str]:
     """Yield the kinds of what happens in a run."""
     attempts = result.attempts
@@ -184,10 +210,31 @@ def kinds_of_stops(day: Day, result: Result) -> Iterator[str]:
 
 
 @uncompiled
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", [*range(5), 5130, 5192])
 def test_begun_runs_and_futures(seed: int) -> None:
+    """With the last two seeds, all known jobs are submitted after the moment, and others arrive before them."""
     check_begun_of(seed, stopping_day)
     check_futures_of(seed, stopping_day)
+
+
+@uncompiled
+@pytest.mark.parametrize(("seed", "at"), [(2, 1881), (55, 519), (63, 700), (126, 1201), (127, 1256)])
+def test_a_future_in_which_all_is_known_is_what_happened(seed: int, at: int) -> None:
+    """Jobs that were stopped before wait since they came back, and their users have the usage of all attempts."""
+    day = stopping_day(seed)
+    clocks = replace(day.profile.clocks, end_groups=False, completing=0, sched_min_interval=1, defer=False)
+    tree = Requests(day.profile, day.profile.partitions, day.jobs).associations
+    made = replace(day.profile, clocks=clocks, associations=tree)
+    options = {**made.options, "walltime": day.walltime, "simulator": "compiled"}
+    case = Case.of(day.jobs, made.policy, made.partitions, **options)
+    futures = Futures(case, case.run())
+    moment, submit_time = futures.moment(at), day.jobs.submit_time
+    later = np.argsort(submit_time, kind="stable")[(submit_time <= at).sum() :]
+    run_time = np.maximum(day.jobs.run_time[moment.active], futures._elapsed(moment) + 1)
+    begun = futures._begun(moment)
+    found = futures._starts(moment, begun, run_time, later, submit_time[later])
+    assert found.tolist() == futures.next_start(moment).tolist()
+    assert len(found)
 
 
 @pytest.mark.slow

@@ -394,6 +394,23 @@ def test_preemption_by_partition(tmp_path: Path) -> None:
     assert starts(profile(tmp_path, conf=off), *rows)[1] == 90
 
 
+def test_partitions_have_modes_of_preemption_of_their_own(tmp_path: Path) -> None:
+    """The job is killed for one of a higher tier, and does not come back; by QOS, the mode of partitions does not matter."""
+    cancel = CONF.replace("PartitionName=any", "PartitionName=any PreemptMode=CANCEL")
+    made = profile(tmp_path, conf=cancel.replace("preempt/qos", "preempt/partition_prio"))
+    assert made.preempt_modes == {"any": "cancel"} and not made.notes
+    rows = [
+        {"partition": "any", "nodes": 4, "cpus": 8, "on": "n", "run": 90, "limit": 100},
+        {"at": 3, "cpus": 8, "on": "n"},
+    ]
+    result = run(made, jobs(*rows))
+    assert _spans(result, 0) == [(0, 3)] and result.start_time[1] == 3
+    assert not profile(tmp_path, conf=cancel).preempt_modes
+    suspend = CONF.replace("PartitionName=any", "PartitionName=any PreemptMode=SUSPEND")
+    made = profile(tmp_path, conf=suspend.replace("preempt/qos", "preempt/partition_prio"))
+    assert dict(made.notes) == {"PreemptMode of a partition is not modelled: suspend": 1}
+
+
 GRACE = QOS.replace("Name|Priority|Preempt|", "Name|Priority|GraceTime|Preempt|").replace("|100|", "|100||").replace("|10||", "|10|||").replace("low|1|", "low|1|00:00:50|").replace("limited|0|", "limited|0||").replace("ofgpu|0|", "ofgpu|0||")  # fmt: skip
 
 
@@ -405,7 +422,10 @@ def _spans(result: Result, row: int) -> list[tuple[int, int]]:
 
 
 def test_a_job_that_is_stopped_runs_on_for_its_grace_time(tmp_path: Path) -> None:
-    """It is stopped 50 s after the other job has come, which has waited for it and starts then, as would a third one."""
+    """Its 50 s are over at 80 s, which Slurm notices at 90 s: then it is stopped, and the job for which it was starts.
+
+    So it is with a third job, which would have started then, too.
+    """
     made = profile(tmp_path, qos=GRACE)
     assert made.qos["low"].grace_time == 50 and not made.notes
     rows = [
@@ -414,8 +434,8 @@ def test_a_job_that_is_stopped_runs_on_for_its_grace_time(tmp_path: Path) -> Non
         {"at": 31, "cpus": 8, "nodes": 4, "on": "n", "user": "ben"},
     ]
     result = run(made, jobs(*rows))
-    assert _spans(result, 0) == [(0, 80), (201, 1101)]
-    assert result.start_time.tolist() == [0, 80, 140]
+    assert _spans(result, 0) == [(0, 90), (211, 1111)]
+    assert result.start_time.tolist() == [0, 90, 150]
 
 
 def test_a_job_that_ends_in_its_grace_time_is_not_stopped(tmp_path: Path) -> None:
@@ -429,7 +449,7 @@ def test_a_job_that_ends_in_its_grace_time_is_not_stopped(tmp_path: Path) -> Non
 
 
 def test_a_job_in_its_grace_time_is_stopped_though_none_waits_for_it_any_more(tmp_path: Path) -> None:
-    """The job of `high` has n1 from 40 s on; that on n2 ends at 80 s all the same, and begins anew 121 s later."""
+    """The job of `high` has n1 from 40 s on; that on n2 ends at 90 s all the same, and begins anew 121 s later."""
     rows = [
         *({**LOW, "cpus": 8, "on": "n"} for _ in range(3)),
         {"cpus": 8, "on": "n", "run": 40, "limit": 600},
@@ -437,11 +457,11 @@ def test_a_job_in_its_grace_time_is_stopped_though_none_waits_for_it_any_more(tm
     ]
     result = run(profile(tmp_path, qos=GRACE), jobs(*rows))
     assert places(result)[4] == "n1" and result.start_time[4] == 40
-    assert [_spans(result, row) for row in range(3)] == [[(0, 80), (201, 1101)], [(0, 900)], [(0, 900)]]
+    assert [_spans(result, row) for row in range(3)] == [[(0, 90), (211, 1111)], [(0, 900)], [(0, 900)]]
 
 
 def test_the_plan_expects_the_end_of_a_grace_time(tmp_path: Path) -> None:
-    """The job of `high` has n2 to n4 from 80 s on: until then, n4 takes a job of 30 s, but none of 60 s."""
+    """The job of `high` has n2 to n4 from 80 s on in the plan: until then, n4 takes a job of 30 s, but none of 60 s."""
     rows = [
         {"cpus": 8, "on": "n", "run": 900, "limit": 900},
         {**LOW, "nodes": 2, "cpus": 8, "on": "n"},
@@ -450,7 +470,18 @@ def test_the_plan_expects_the_end_of_a_grace_time(tmp_path: Path) -> None:
         {"at": 32, "cpus": 8, "on": "n", "run": 30, "limit": 30, "user": "cleo"},
     ]
     result = run(profile(tmp_path, qos=GRACE), jobs(*rows))
-    assert result.start_time.tolist() == [0, 0, 80, 140, 45]
+    assert result.start_time.tolist() == [0, 0, 90, 150, 45]
+
+
+def test_a_job_that_reaches_its_limit_in_its_grace_time_is_requeued(tmp_path: Path) -> None:
+    """Its limit is over after 70 s, before its grace time is; it waits again, and then ends at its limit."""
+    rows = [
+        {**LOW, "nodes": 4, "cpus": 8, "on": "n", "run": 900, "limit": 70},
+        {"at": 30, "qos": "high", "cpus": 8, "on": "n", "run": 30, "limit": 60},
+    ]
+    result = run(profile(tmp_path, qos=GRACE), jobs(*rows), walltime="kill")
+    assert _spans(result, 0) == [(0, 69), (190, 260)]
+    assert result.start_time.tolist() == [0, 69]
 
 
 def test_grace_times_of_partitions(tmp_path: Path) -> None:
@@ -461,7 +492,7 @@ def test_grace_times_of_partitions(tmp_path: Path) -> None:
         {"partition": "any", "nodes": 4, "cpus": 8, "on": "n", "run": 90, "limit": 100},
         {"at": 3, "cpus": 8, "on": "n"},
     ]
-    assert starts(made, *rows)[1] == 23
+    assert starts(made, *rows)[1] == 30
     assert made.grace_times == {"any": 20} and made.grants_grace
     assert not made.without_grace.grants_grace
     assert not profile(tmp_path, conf=conf).grants_grace

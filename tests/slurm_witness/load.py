@@ -34,6 +34,8 @@ class Shape:
         Share of the QOS `high`.
     event : str
         What happens in the middle of the day: ``"maintenance"``, ``"failure"`` or nothing.
+    grace : int
+        `GraceTime` of the QOS `low` [s].
     """
 
     jobs: float = 1.0
@@ -45,6 +47,7 @@ class Shape:
     low: float = 0.15
     limited: float = 0.07
     event: str = ""
+    grace: int = 0
 
 
 SHAPES = {
@@ -54,6 +57,7 @@ SHAPES = {
     "arrays": Shape(jobs=0.7, arrays=0.2, dependencies=0.15),
     "limits": Shape(limited=0.3, high=0.2),
     "preemption": Shape(low=0.45, high=0.2),
+    "grace": Shape(low=0.45, high=0.2, grace=300),
     "maintenance": Shape(event="maintenance"),
     "failure": Shape(event="failure"),
 }
@@ -104,8 +108,12 @@ def submission(rng: random.Random, shape: Shape, known: list[str]) -> list[str]:
 
 
 def happens(shape: Shape, length: float) -> None:
-    """Begin what happens in the middle of the day; a maintenance is known from the beginning on."""
+    """Set the grace time, and begin what happens in the middle of the day; a maintenance is known from the beginning on."""
     middle = int(length / 2)
+    if shape.grace:
+        subprocess.run(
+            ["sacctmgr", "-i", "modify", "qos", "low", "set", f"GraceTime={shape.grace}"], check=True
+        )
     if shape.event == "maintenance":
         subprocess.Popen(
             f"scontrol create reservation starttime=now+{middle} duration=60 user=root "

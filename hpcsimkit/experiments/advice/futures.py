@@ -60,9 +60,9 @@ class Moment:
     at : int
         The time [s]; the events and starts of this instant are over.
     past, running, waiting : array of int64
-        Rows of the jobs that have ended and are in the policy's memory, that run, and that wait.
+        Rows of the jobs whose ended attempts are in the policy's memory, that run, and that wait.
     attempts : array of int64
-        Rows of the last attempts of the past jobs, and of the present ones of those that run.
+        Rows of these ended attempts, and of the present ones of the jobs that run.
     """
 
     at: int
@@ -156,6 +156,22 @@ class Futures:
         """Whether the policy decides by what it has seen."""
         return any(map(_remembers, parts(self.case.policy)))
 
+    @cached_property
+    def _is_remembered(self) -> Mask:
+        """A mask of the attempts that the policy remembers once they are over.
+
+        They are the last ones of the jobs: what learns from run times is not to learn from those that were
+        stopped. With Slurm's usage, to which all of them add, they are all.
+        """
+        if isinstance(self.case.policy, SlurmScheduler):
+            return np.ones(len(self._each), dtype=bool)
+        return (np.diff(self._job, append=-1) != 0) & self._remembers
+
+    @cached_property
+    def _is_again(self) -> Mask:
+        """A mask of the attempts for which jobs that were stopped have joined Slurm's queue anew."""
+        return (np.diff(self._job, prepend=-1) == 0) & isinstance(self.case.policy, SlurmScheduler)
+
     def moment(self, at: int) -> Moment:
         """Return the jobs at a time; the further job waits."""
         result, each = self.result, self._each
@@ -168,20 +184,21 @@ class Futures:
         waiting = np.flatnonzero(waits)
         if self.request is not None:
             waiting = np.append(waiting, len(result))
-        ended = result.end_time[self._job]
-        last = np.zeros(len(each), dtype=bool)
-        last[np.unique(self._job[::-1], return_index=True)[1]] = True
-        last = last[::-1]
-        kept = last & (ended <= at) & (ended > at - MEMORY) & self._remembers
-        past = np.flatnonzero(begun & kept)
+        over = (each.end_time <= at) & (each.end_time > at - MEMORY)
+        past = np.flatnonzero(begun & over & self._is_remembered)
         return Moment(at, self._job[past], self._job[present], waiting, np.concatenate([past, present]))
 
     def next_start(self, moment: Moment) -> Integers:
         """Return when the waiting jobs start in the run of the log [s]; -1 for a request, and if unknown."""
+        following = self._following(moment)
+        return np.where(following < 0, -1, self._each.start_time[following])
+
+    def _following(self, moment: Moment) -> Integers:
+        """Return the next attempts of the waiting jobs in the run of the log; -1 for none."""
         later = np.flatnonzero((self._each.start_time > moment.at) & (self._each.start_time < OPEN))
         found = np.full(len(self._jobs), -1, dtype=np.int64)
         order = later[np.argsort(-self._each.start_time[later], kind="stable")]
-        found[self._job[order]] = self._each.start_time[order]  # the first one is written last
+        found[self._job[order]] = order  # the first one is written last
         return found[moment.waiting]
 
     def as_requested(self, moment: Moment) -> Integers:
@@ -358,15 +375,26 @@ class Futures:
         return Scenario(jobs, setup).simulation(policy, name=self.case.name).run()
 
     def _again(self, moment: Moment, run_time: Integers, rows: Integers, submit_time: Integers) -> Workload:
-        """Return the jobs of one future; those of the past run for as long as their last attempts did.
+        """Return the jobs of one future; those of the past run for as long as their attempts did.
 
-        A job that was stopped for good, or went on after a stop, did not run for its whole run time then.
+        A job that was stopped for good, or went on after a stop, did not run for its whole run time then. In
+        Slurm, one that waits again does so since it joined the queue again, as if it was submitted then.
         """
         known, done = np.concatenate([moment.past, moment.active]), self._done(moment)
         jobs = _again(self._jobs, known, rows, submit_time, run_time, done)
         ran, last = jobs.run_time.copy(), moment.attempts[: len(moment.past)]
         ran[: len(last)] = self._each.end_time[last] - self._each.start_time[last]
-        return replace(jobs, columns={**jobs.columns, "run_time": ran})
+        joined = jobs.submit_time.copy()
+        joined[: len(known)] = self._joined(moment, joined[: len(known)])
+        return replace(jobs, columns={**jobs.columns, "run_time": ran, "submit_time": joined})
+
+    def _joined(self, moment: Moment, submit_time: Integers) -> Integers:
+        """Return when the known jobs joined the queue: when they were submitted, or came back."""
+        if self._attempts is None:
+            return submit_time
+        attempt = np.concatenate([moment.attempts, self._following(moment)])
+        again = (attempt >= 0) & self._is_again[attempt]
+        return np.where(again, self._attempts.submit_time[attempt], submit_time)
 
 
 class _Asked(SlurmScheduler):
@@ -436,6 +464,8 @@ def _again(
 ) -> Workload:
     """Return known jobs, the last ones with the rest of other run times, and jobs that arrive again."""
     which = np.concatenate([known, rows])
+    once_more = np.ones(len(which), dtype=bool)  # earlier attempts of jobs, and jobs that arrive again
+    once_more[len(known) - 1 - np.unique(known[::-1], return_index=True)[1]] = False
     columns = {name: workload.column(name)[which] for name in workload.columns}
     active = slice(len(known) - len(run_time), len(known))
     columns["run_time"][active] = run_time - done
@@ -453,10 +483,10 @@ def _again(
             part[part >= 0] += later[part >= 0]
     if "id" in columns:
         first = int(workload.id.max(initial=0)) + 1
-        columns["id"][len(known) :] = np.arange(first, first + len(rows))
+        columns["id"][once_more] = np.arange(first, first + once_more.sum())
     for name in ("preceding", "dependency", "array_job", "array_limit"):
         if name in columns:
-            columns[name][len(known) :] = UNKNOWN
+            columns[name][once_more] = UNKNOWN
     labels = {name: texts for name, texts in workload.labels.items() if name != "id"}
     return replace(workload, columns=columns, labels=labels, lines=None)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,7 +18,7 @@ from hpcsimkit.experiments.comparison.case import Case
 from hpcsimkit.experiments.parts.on_machines import fitting, without
 from hpcsimkit.jobs.job import UNKNOWN
 from hpcsimkit.jobs.workload import SCALED, Workload
-from hpcsimkit.kernel.after_jobs import AfterJobs
+from hpcsimkit.kernel.after_jobs import AfterJobs, Term, terms_of
 from hpcsimkit.kernel.job_gates import ArrayLimits
 from hpcsimkit.results.placements import Placements
 from hpcsimkit.results.recorded_nodes import RecordedNodes
@@ -60,8 +60,8 @@ class Live:
     reasons : mapping of str to str
         Reasons for which jobs wait, as the queue states them, by job.
     stuck : mapping of str to str
-        Reasons of the jobs that do not start by themselves, or not within `FAR`, by job; they are not among
-        the jobs.
+        Reasons of the jobs that do not start by themselves, or not within `FAR`, by job, and of those that
+        depend on them; they are not among the jobs.
     """
 
     jobs: Workload
@@ -145,7 +145,8 @@ def live_jobs(history: Workload, queue: Queue, prepare: Callable[[Workload], Wor
     reasons = dict(zip(names, queue.reasons, strict=True))
     far = queue.jobs.submit_time > queue.at + FAR
     stuck = {**queue.stuck, **{names[row]: reasons[names[row]] for row in np.flatnonzero(far).tolist()}}
-    jobs = prepare(queue.jobs.select(np.flatnonzero(~far)))
+    stuck = _with_dependents(queue.jobs, reasons, stuck)
+    jobs = prepare(queue.jobs.select([row for row, name in enumerate(names) if name not in stuck]))
     end = history.submit_time + np.maximum(history.recorded_wait_time, 0) + history.run_time
     named = np.array([name in reasons or name in stuck for name in _names(history)], dtype=bool)
     history = history.select(np.flatnonzero((end <= queue.at) & ~named), f"ended by {queue.at} s")
@@ -154,6 +155,27 @@ def live_jobs(history: Workload, queue: Queue, prepare: Callable[[Workload], Wor
     merged = _running_first(_with_own_numbers(merged))
     ended = np.array([name not in reasons for name in _names(merged)], dtype=bool)
     return Live(merged, queue.at, ended, {name: text for name, text in reasons.items() if text}, stuck)
+
+
+def _with_dependents(jobs: Workload, reasons: Mapping[str, str], stuck: Mapping[str, str]) -> dict[str, str]:
+    """Return jobs that do not start by themselves, with those that depend on them, and so on."""
+    texts = jobs.column("dependency").tolist()
+    asked = {
+        name: terms_of(jobs.label("dependency", text))
+        for name, text in zip(_names(jobs), texts, strict=True)
+        if text >= 0
+    }
+    found = dict(stuck)
+    while more := [name for name, terms in asked.items() if name not in found and _never(*terms, found)]:
+        found |= {name: reasons[name] for name in more}
+    return found
+
+
+def _never(terms: Sequence[Term], any_of: bool, stuck: Mapping[str, str]) -> bool:
+    """Return whether a job waits for jobs, or tasks of arrays, that do not start."""
+    gone = {*stuck, *(name.partition("_")[0] for name in stuck)}
+    waits = [term.job in gone for term in terms]
+    return bool(waits) and (all(waits) if any_of else any(waits))
 
 
 def _check_clock(history: Workload, queue: Workload) -> None:

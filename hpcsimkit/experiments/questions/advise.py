@@ -606,9 +606,9 @@ def advise(  # noqa: PLR0913 - all but the first three are keywords
     """Say when the jobs that wait at a time will start.
 
     The state at that time is that of a simulation of the log. From it, futures are simulated, in which
-    running and waiting jobs take as long as past jobs of their users, and arrivals are those of past weeks;
-    only what was known at that time is used. The windows hold a start with a probability of 80 %: they are
-    stretched so that windows of earlier times would have held that share.
+    running and waiting jobs take as long as past jobs of their users, and arrivals are those of past weeks
+    (days or hours, in a short log); only what was known at that time is used. The windows hold a start with a
+    probability of 80 %: they are stretched so that windows of earlier times would have held that share.
 
     Parameters
     ----------

@@ -131,7 +131,9 @@ def test_nothing_of_what_is_to_come_is_drawn(data: st.DataObject) -> None:
     assert first.tolist() == second.tolist()
 
 
-@pytest.mark.parametrize(("length", "period"), [(5 * WEEK, WEEK), (5 * DAY, DAY), (3 * HOUR, 3 * HOUR)])
+@pytest.mark.parametrize(
+    ("length", "period"), [(9 * WEEK, WEEK), (5 * WEEK, DAY), (9 * DAY, DAY), (2 * DAY, DAY), (HOUR, HOUR)]
+)
 def test_arrivals_are_past_ones_at_the_same_time_of_the_period(length: int, period: int) -> None:
     rng = np.random.default_rng(0)
     submit = np.sort(rng.integers(0, 2 * length, 400))
@@ -143,6 +145,17 @@ def test_arrivals_are_past_ones_at_the_same_time_of_the_period(length: int, peri
     assert (times > length).all()
     assert (times <= length + 3 * period).all()
     assert ((times - submit[rows]) % period == 0).all()
+
+
+@pytest.mark.parametrize("length", [3 * HOUR, DAY, 3 * DAY, 8 * DAY, 10 * DAY, 8 * WEEK, 10 * WEEK])
+def test_futures_have_different_arrivals(length: int) -> None:
+    """Also if the log has only one day, or one week, which would be all that is drawn."""
+    rng = np.random.default_rng(0)
+    submit = np.arange(0, length, 600)
+    one = [1] * len(submit)
+    past = PastArrivals(Workload({"submit_time": submit, "run_time": one, "nodes": one}))
+    seen = {tuple(past.draw(length, 2 * HOUR, rng)[0][:4].tolist()) for _ in range(40)}
+    assert len(seen) > (2 if length == 3 * DAY else 5)
 
 
 def test_a_log_that_has_just_begun_has_no_arrivals() -> None:

@@ -152,6 +152,26 @@ def test_a_dependency_on_an_array_waits_for_all_of_its_tasks() -> None:
     }
 
 
+def test_jobs_that_depend_on_those_that_never_start_have_no_window(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """24 is held, and 31 depends on 30, which does on 24; of 32 and 33, one of two conditions is enough."""
+    depending = [
+        job(number, submit_time=NOW + 9, state_reason="Dependency", dependency=text)
+        for number, text in (
+            (30, "afterany:24(unfulfilled)"),
+            (31, "afterok:22(unfulfilled),after:30+5(unfulfilled)"),
+            (32, "afterok:24(unfulfilled)?afterok:20(unfulfilled)"),
+            (33, "afterok:24(unfulfilled)?afternotok:31(unfulfilled)"),
+        )
+    ]
+    write_queue([*QUEUE, *depending])
+    windows = asked("--queue", "squeue.json", "--history", "history.sacct")
+    assert sorted(windows["job_id"]) == ["21", "22", "23", "32"]
+    told = "24 (JobHeldUser), 30 (Dependency), 31 (Dependency), 33 (Dependency)"
+    assert f"do not start by themselves, or not within a week: {told}\n" in capsys.readouterr().out
+
+
 def test_the_tasks_of_an_array_that_run_take_their_turns() -> None:
     """One task at a time: the running one became eligible last, but those that wait do so until it ends."""
     array = {"array_job_id": 30, "array_max_tasks": 1, "time_limit": 1}
