@@ -53,6 +53,14 @@ def test_examples_are_command_lines(cli, shared, tmp_path) -> None:
     (tmp_path / "shared" / "experiment.toml").write_text("policies = ['shared/mine.py:Mine']\njobs = 200\n")
     (tmp_path / "machines.csv").write_text("MachineName,TotalCPUs,TotalGPUs\nnode1,8,2\n")
     (tmp_path / "day.csv").write_text("ReqCPUs,ReqGPUs,ActualDuration,Submit\n4,1,60,0\n8,0,60,5\n")
+    day = shared / "slurm" / "day"
+    files = {
+        "nodes.txt": "snapshot/nodes.txt",
+        "partitions.txt": "snapshot/partitions.txt",
+        "march.sacct": "day.sacct",
+    }
+    for name, file in files.items():
+        (tmp_path / name).write_bytes((day / file).read_bytes())
     examples = [
         line.strip().removeprefix("python -m hpcsimkit.run").split()
         for name in ("compare", "describe", "generate lublin", "generate mimic")
