@@ -104,15 +104,16 @@ def shared() -> Path:
 
 
 @pytest.fixture
-def interpreted(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def interpreted(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The functions of the compiled simulator run as the Python that they are.
 
     So every combination of its parts can be tried by short runs, which take milliseconds, where compiling one
-    combination takes seconds. Other tests compile each part at least once.
+    combination takes seconds. Other tests compile each part at least once. In tests of random runs, which have
+    all combinations, indices are checked, too.
     """
     from numba.core.dispatcher import Dispatcher
 
-    interpret(monkeypatch)
+    interpret(monkeypatch, checked="random" in request.node.name)
     yield
     assert loading.KINDS, "no run was compiled"
     assert not any(isinstance(function, Dispatcher) for function in loading.KINDS.values())

@@ -107,7 +107,7 @@ def _charge(shares: Shares, run: Run, used: Numbers, row: int, now: int) -> None
         seconds = (1.0 - exp2(-seconds / shares.half_life)) * shares.unit
     usage = shares.billing[row] * seconds
     used[shares.user[row]] += usage
-    used[-1] += usage
+    used[len(used) - 1] += usage
 
 
 @called
@@ -142,7 +142,8 @@ def value_usage(shares: Shares, run: Run, machines: Machines | None, now: int) -
 def minus_priority(shares: Shares, jobs: Jobs, row: int, now: int) -> float:
     """Return the score of a job; mirrors ``SlurmMultifactor.scores``."""
     user, worth, known = shares.user[row], shares.worth, shares.known
-    ratio = (worth[user] / max(worth[-1], 1e-9)) / (shares.share[user] / known[ENTITLED])
+    whole = worth[len(worth) - 1]
+    ratio = (worth[user] / max(whole, 1e-9)) / (shares.share[user] / known[ENTITLED])
     return float(
         -(
             shares.age * min((now - jobs.submit_time[row]) / shares.max_age, 1.0)

@@ -176,7 +176,7 @@ def _cut(profile: Profile, position: int, at: int) -> None:
         return
     open_gap(times, position, count)
     open_gap(levels, position, count)
-    times[position], levels[position] = at, levels[position - 1]
+    times[position], levels[position] = at, levels[max(position - 1, 0)]
     profile.counters[STEPS] = count + 1
 
 

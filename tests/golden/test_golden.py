@@ -26,7 +26,7 @@ def test_nothing_has_changed(name: str) -> None:
 @pytest.fixture(scope="module")
 def interpreted() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        interpret(patch)
+        interpret(patch, checked=True)
         yield
 
 
