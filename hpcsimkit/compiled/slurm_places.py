@@ -174,15 +174,16 @@ def lacks_open_nodes(nodes: Nodes, run: Run, part: int, number: int) -> bool:
     ``reasons.lack_of``.
     """
     needs, levels = nodes.levels.needs, nodes.levels.levels
-    left, idle = 0, True
+    left, idle, whole = 0, True, needs[number, EXCLUSIVE]
     for place in range(nodes.first_member[part], nodes.first_member[part + 1]):
         machine = nodes.members[place]
         if not run.closed[machine]:
             left += 1
-            for resource in range(levels.shape[2]):
-                idle &= levels[NOW, machine, resource] == levels[EMPTY, machine, resource]
+            if whole:
+                for resource in range(levels.shape[2]):
+                    idle &= levels[NOW, machine, resource] == levels[EMPTY, machine, resource]
     wanted = 1 if needs[number, SPREAD] else needs[number, NODES]
-    if left < wanted or (needs[number, EXCLUSIVE] and not idle):
+    if left < wanted or not idle:
         return False
     return not choose_of(nodes, levels[EMPTY], run.closed, number)
 
