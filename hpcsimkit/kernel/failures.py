@@ -99,7 +99,7 @@ class FailureEvents:
         for _, row, allocation in () if self._counted else run.system.running.entries:
             self.started(row, allocation)
         self.incomplete: list[tuple[Outage, int]] = []
-        self._in_use = np.empty(0, dtype=np.intp)  # the machines of incomplete outages
+        self._in_use = set[int]()  # the machines of incomplete outages
         self._schedule_next()
 
     def _schedule_next(self) -> None:
@@ -133,10 +133,10 @@ class FailureEvents:
             for machine in allocation.machines:
                 self._started_on[machine].append(row)
 
-    def after_end(self) -> None:
-        """Take what has become free of nodes that go out of order."""
-        # Most jobs end elsewhere: one look at all machines in use is quicker than one at each.
-        if self.incomplete and (self._counted or self._run.system.free[self._in_use].any()):
+    def after_end(self, freed: Allocation | None = None) -> None:
+        """Take what has become free of nodes that go out of order; `freed` is known to be all, if given."""
+        # Most jobs end elsewhere.
+        if self.incomplete and (self._counted or freed is None or _meets(freed, self._in_use)):
             self._take_what_is_free()
 
     def _take_what_is_free(self) -> None:
@@ -145,8 +145,7 @@ class FailureEvents:
         taken = [(each, self._take(each, left)) for each, left in self.incomplete if each.end > now]
         self.incomplete = [(each, left) for each, left in taken if left]
         if not self._counted:
-            in_use = [int(machine) for outage, _ in self.incomplete for machine in outage.machines]
-            self._in_use = np.array(in_use, dtype=np.intp)
+            self._in_use = {int(machine) for outage, _ in self.incomplete for machine in outage.machines}
 
     def after_give(self, capacity: Allocation) -> None:
         """Take what has returned from one outage, although another one is not over or complete yet."""

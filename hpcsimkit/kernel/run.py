@@ -231,7 +231,7 @@ class Run(Scheduler):
         if self._gated:
             self._ask_again(self.gates.after_end(job, self.system))
         if self._failures is not None and self._failures.incomplete:
-            self._failures.after_end()
+            self._failures.after_end(self.system.given(job.index))
         if self._gone:
             self._count_down()
 

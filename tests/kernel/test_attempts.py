@@ -180,6 +180,18 @@ def test_nodes_drain_as_jobs_end() -> None:
     assert result.downtime.start.tolist() == [5, 20]
 
 
+def test_machines_drain_as_their_jobs_end() -> None:
+    """Both drain from 5 s on, the first until 60 s and the second until 40 s: the third job starts on the second."""
+    columns = {"submit_time": [0, 0, 6], "run_time": [20, 30, 5], "nodes": [1, 1, 1], "cpus": [4, 4, 4]}
+    outages = Outages([Outage(5, 60, machines=(0,), drain=True), Outage(5, 40, machines=(1,), drain=True)])
+    result = Simulation(
+        Workload(columns, resources=("cpus",)), make("fcfs"), Machines.of(2, cpus=4), outages=outages
+    ).run()
+    assert result.start_time.tolist() == [0, 0, 40]
+    assert result.downtime is not None
+    assert result.downtime.start.tolist() == [20, 30]
+
+
 def test_jobs_on_a_failing_machine_are_stopped() -> None:
     columns = {"submit_time": [0, 0, 1], "run_time": [20, 20, 5], "nodes": [1, 1, 1], "cpus": [2, 4, 2]}
     jobs = Workload(columns, resources=("cpus",))
