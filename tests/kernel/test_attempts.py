@@ -182,7 +182,7 @@ def test_nodes_drain_as_jobs_end() -> None:
 
 def test_machines_drain_as_their_jobs_end() -> None:
     """Both drain from 5 s on, the first until 60 s and the second until 40 s: the third job starts on the second."""
-    columns = {"submit_time": [0, 0, 6], "run_time": [20, 30, 5], "nodes": [1, 1, 1], "cpus": [4, 4, 4]}
+    columns = {"submit_time": [0, 0, 6], "run_time": [30, 20, 5], "nodes": [1, 1, 1], "cpus": [4, 4, 4]}
     outages = Outages([Outage(5, 60, machines=(0,), drain=True), Outage(5, 40, machines=(1,), drain=True)])
     result = Simulation(
         Workload(columns, resources=("cpus",)), make("fcfs"), Machines.of(2, cpus=4), outages=outages
