@@ -327,6 +327,25 @@ def test_each_order_and_fair_share_is_that_of_simpy(monkeypatch: pytest.MonkeyPa
     assert min(compared.values()) > 200
 
 
+@uncompiled
+@pytest.mark.parametrize(("exclusive", "start"), [(-1, 5), (1, 200)])
+def test_a_job_for_whole_nodes_waits_for_open_nodes_that_are_busy(exclusive: int, start: int) -> None:
+    """The first partition is closed, and with it n1. The fourth job is too large for n2, which another one uses.
+
+    If it is for whole nodes, it closes the second partition all the same, and the last job waits.
+    """
+    machines = Machines(("n1", "n2"), ("cpus",), [[4], [2]])
+    parts = Partitions([Partition("a", priority=1), Partition("b", machines=["n1"], priority=2)], machines)
+    columns = {
+        "submit_time": [0, 0, 5, 5, 5], "run_time": [100] * 5, "requested_time": [100] * 5, "nodes": [1] * 5,
+        "cpus": [4, 1, 4, 4, 1], "exclusive": [-1, -1, -1, exclusive, -1], "partition": [1, 0, 1, 0, 0],
+    }  # fmt: skip
+    jobs = Workload(columns, resources=("cpus",), labels={"partition": ("a", "b")})
+    clocks = Clocks(bf_interval=0, sched_min_interval=1)
+    found = both(Slurm("small", parts, clocks=clocks), jobs, walltime="kill")
+    assert found.start_time[-1] == start
+
+
 # --- begun runs --------------------------------------------------------------------------------------------
 
 
