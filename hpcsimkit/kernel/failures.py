@@ -134,8 +134,8 @@ class FailureEvents:
                 self._started_on[machine].append(row)
 
     def after_end(self, freed: Allocation | None = None) -> None:
-        """Take what has become free of nodes that go out of order; `freed` is known to be all, if given."""
-        # Most jobs end elsewhere.
+        """Take what has become free of nodes that go out of order: nothing but `freed`, if it is given."""
+        # Most jobs end on machines of which nothing goes out of order.
         if self.incomplete and (self._counted or freed is None or _meets(freed, self._in_use)):
             self._take_what_is_free()
 
