@@ -72,7 +72,8 @@ def rewritten(path: Path, change: Any) -> None:
 )
 def test_no_field_of_a_file_runs_code(flags: tuple[str, ...], uses: int, tmp_path: Path, root: Path) -> None:
     """An audit hook hears nothing while names of dangerous things stand in every field of files."""
-    environment = {**os.environ, "PYTHONPATH": str(root)}
+    # Python would write the bytecode of the kit that it lacks, which is nothing that the file did.
+    environment = {**os.environ, "PYTHONPATH": str(root), "PYTHONDONTWRITEBYTECODE": "1"}
     probe = [sys.executable, str(root / "tests" / "experiments" / "parts" / "trust_probe.py"), *flags]
     done = subprocess.run(probe, cwd=tmp_path, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
@@ -146,7 +147,7 @@ def test_no_folder_is_put_on_the_search_path(
 
 def test_folders_of_strangers_run_and_write_nothing(tmp_path: Path, root: Path) -> None:
     """D1: an audit hook hears nothing while plans name what is no part, and templates call what they may not."""
-    environment = {**os.environ, "PYTHONPATH": str(root)}
+    environment = {**os.environ, "PYTHONPATH": str(root), "PYTHONDONTWRITEBYTECODE": "1"}
     probe = [sys.executable, str(root / "tests" / "experiments" / "parts" / "plan_probe.py")]
     done = subprocess.run(probe, cwd=tmp_path, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
